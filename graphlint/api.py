@@ -1,0 +1,43 @@
+"""The public surface for rules: the only module of the engine that a rule may import."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from graphlint.finding import Confidence, Edit, Finding, Fix, Severity, TracePoint, Witness
+
+if TYPE_CHECKING:
+    from graphlint.project import Project
+
+__all__ = [
+    "Confidence", "Edit", "Example", "Finding", "Fix", "Project", "Rule", "Severity", "TracePoint", "Witness",
+]
+
+
+class Example(msgspec.Struct, frozen=True):
+    """Source that a rule is tested with: one module, or several (path -> source). `buffers` are those the findings must name."""
+
+    name: str
+    source: str | dict[str, str]
+    buffers: tuple[str, ...] = ()
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True):
+    """One hazard. The module docstring of the rule's file is its page."""
+
+    id: str
+    name: str
+    summary: str
+    severity: Severity
+    since: str
+    status: Literal["preview", "stable"] = "stable"
+    #: byte strings; a file with none of them cannot matter to this rule
+    tokens: tuple[bytes, ...]
+    check: Callable[[Project], Iterable[Finding]]
+    bad: tuple[Example, ...]
+    good: tuple[Example, ...]
+    #: ids of real bugs of this kind, e.g. ("vllm-project/vllm#39773",)
+    references: tuple[str, ...] = ()
