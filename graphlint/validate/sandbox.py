@@ -1,0 +1,239 @@
+"""Runs a worker module in a child process that cannot harm the machine, and says how it ended.
+
+The child has a wall-time limit, a memory limit, no network, may write only inside its own folder, and lives in a process group of its own
+that is killed whole. A crash, a timeout or a memory kill is an outcome, not an error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+Status = Literal["ok", "timeout", "memory", "crash", "denied", "error"]
+
+_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
+_TOKEN = "GRAPHLINT_SANDBOX"
+_POLL_SECONDS = 0.02
+#: a CUDA context and the compilers it starts want far more host memory than the interpreter does
+CUDA_MEMORY = 24 << 30
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True):
+    """What one child may use: wall time in seconds; memory, output and size of one file in bytes."""
+
+    seconds: float = 60.0
+    memory: int = 4 << 30
+    output: int = 256 << 10
+    file_size: int = 64 << 20
+
+
+class Isolation(msgspec.Struct, frozen=True):
+    """What was in force. network: "namespace" or "audit-hook"; files: "landlock" or "audit-hook"; "none (trusted code)" for own scenarios."""
+
+    network: str = "unknown"
+    files: str = "unknown"
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a child ended. `result` is what the worker wrote to result.json (None when it did not get there)."""
+
+    status: Status
+    detail: str
+    result: dict[str, Any] | None
+    seconds: float
+    peak_memory: int
+    isolation: Isolation
+    stdout: str = ""
+    stderr: str = ""
+
+
+class _Tail(threading.Thread):
+    """Keeps the first half and the last half of at most `limit` bytes of a pipe; reads the rest and drops it."""
+
+    def __init__(self, pipe: Any, limit: int) -> None:
+        super().__init__(daemon=True)
+        self._pipe, self._half = pipe, limit // 2
+        self._head, self._rest, self._dropped = b"", b"", 0
+
+    def run(self) -> None:
+        while chunk := self._pipe.read1(65536):
+            room = self._half - len(self._head)
+            self._head, chunk = self._head + chunk[:room], chunk[room:]
+            self._rest += chunk
+            if len(self._rest) > self._half:
+                self._dropped += len(self._rest) - self._half
+                self._rest = self._rest[-self._half:]
+
+    def text(self) -> str:
+        gap = f"\n[{self._dropped} bytes left out]\n".encode() if self._dropped else b""
+        return (self._head + gap + self._rest).decode("utf-8", "replace")
+
+
+def _family(token: str, group: int) -> list[int]:
+    """Live processes of the child: its group, and any that left the group but still carry its token."""
+    found = []
+    mark = f"{_TOKEN}={token}".encode()
+    for entry in os.listdir("/proc") if os.path.isdir("/proc") else []:
+        if not entry.isdigit() or int(entry) == os.getpid():
+            continue
+        try:
+            with open(f"/proc/{entry}/stat", encoding="ascii", errors="replace") as file:
+                fields = file.read().rpartition(")")[2].split()
+            if fields[0] == "Z":
+                continue
+            if int(fields[2]) == group:
+                found.append(int(entry))
+                continue
+            with open(f"/proc/{entry}/environ", "rb") as environ:
+                if mark in environ.read().split(b"\0"):
+                    found.append(int(entry))
+        except (OSError, IndexError, ValueError):
+            continue
+    return found
+
+
+def _memory(pids: list[int]) -> int:
+    """Resident bytes without pages shared with files (those are the libraries)."""
+    total = 0
+    for pid in pids:
+        try:
+            with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+                _, resident, shared = file.read().split()[:3]
+            total += (int(resident) - int(shared)) * _PAGE
+        except (OSError, ValueError):
+            continue
+    return total
+
+
+def _kill(process: subprocess.Popen[bytes], token: str) -> None:
+    """Kills the whole group, then whatever still carries the token, until none is left."""
+    for _ in range(50):
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except (ProcessLookupError, PermissionError):
+            pass
+        left = _family(token, process.pid)
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except (ProcessLookupError, PermissionError):
+                pass
+        process.poll()
+        if not left:
+            return
+        time.sleep(_POLL_SECONDS)
+
+
+def environment(folder: Path, device: str, token: str = "") -> dict[str, str]:
+    """The child's environment: home, caches and temporary files inside the folder, one thread, no credentials of the user."""
+    keep = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
+    device_keep = ("CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "TORCH_CUDA_ARCH_LIST", "CC", "CXX",
+                   "PYTORCH_NO_CUDA_MEMORY_CACHING", "TRITON_PTXAS_PATH")
+    names = keep + (device_keep if device == "cuda" else ())
+    result = {name: os.environ[name] for name in names if name in os.environ}
+    paths = [str(Path(__file__).resolve().parents[2]), *result.get("PYTHONPATH", "").split(os.pathsep)]
+    result |= {
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1",
+        "HOME": str(folder), "TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder), "TRITON_CACHE_DIR": str(folder / "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"), _TOKEN: token,
+    }
+    if device == "cpu":
+        # one thread: nothing here is large, and each thread's stack counts against the memory limit
+        result |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    return result
+
+
+def run(
+    worker: str, folder: Path, *, limits: Limits | None = None, device: str = "cpu", trusted: bool = False,
+    prefix: tuple[str, ...] = (), extra_environment: dict[str, str] | None = None,
+) -> Outcome:
+    """Runs `worker` (a module with `main(folder)`) in a child and waits for it.
+
+    `prefix` is a command to run the child under (compute-sanitizer). `trusted` is for code of graphlint itself: limits, network and process
+    group as always, but it may start compilers and write its caches. Never raises for what the child does.
+    """
+    limits = limits or Limits()
+    folder = folder.resolve()
+    token = secrets.token_hex(16)
+    cuda = device == "cuda"
+    config = json.dumps({
+        "folder": str(folder), "worker": worker, "seconds": limits.seconds, "trusted": trusted, "device_writes": cuda,
+        "memory": 0 if cuda else limits.memory, "file_size": max(limits.file_size, 1 << 30) if cuda else limits.file_size,
+    })
+    command = [*prefix, sys.executable, "-m", "graphlint.validate.jail", config]
+    ceiling = max(limits.memory, CUDA_MEMORY) if cuda else limits.memory
+    started = time.monotonic()
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment(folder, device, token) | (extra_environment or {}), stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )
+    out, err = _Tail(process.stdout, limits.output), _Tail(process.stderr, limits.output)
+    out.start()
+    err.start()
+    peak, verdict = 0, ""
+    try:
+        while process.poll() is None:
+            used = _memory(_family(token, process.pid))
+            peak = max(peak, used)
+            if used > ceiling:
+                verdict = "memory"
+                break
+            if time.monotonic() - started > limits.seconds:
+                verdict = "timeout"
+                break
+            time.sleep(_POLL_SECONDS if time.monotonic() - started < 2 else 5 * _POLL_SECONDS)
+    finally:
+        _kill(process, token)
+    process.wait()
+    out.join(5)
+    err.join(5)
+    seconds = time.monotonic() - started
+    status, detail = _judge(folder, process.returncode, verdict, err.text(), limits, ceiling)
+    return Outcome(
+        status=status, detail=detail, result=_read_json(folder / "result.json"), seconds=round(seconds, 3), peak_memory=peak,
+        isolation=msgspec.convert(_read_json(folder / "isolation.json") or {}, Isolation), stdout=out.text(), stderr=err.text(),
+    )
+
+
+def _read_json(path: Path) -> dict[str, Any] | None:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _judge(folder: Path, code: int, verdict: str, stderr: str, limits: Limits, ceiling: int) -> tuple[Status, str]:
+    """Status and a sentence, most telling first: refused acts, limits, signals, exceptions."""
+    denied = ""
+    try:
+        denied = (folder / "denied.txt").read_text(encoding="utf-8", errors="replace").split("\n")[0]
+    except OSError:
+        pass
+    last = next((line for line in reversed(stderr.splitlines()) if line.strip() and not line.startswith(" ")), "")
+    if denied:
+        return "denied", f"refused by the sandbox: {denied}"
+    if verdict == "timeout":
+        return "timeout", f"still running after {limits.seconds:g} s"
+    if verdict == "memory" or "MemoryError" in stderr or "bad_alloc" in stderr or "DefaultCPUAllocator: can't allocate" in stderr:
+        return "memory", f"wanted more than {ceiling >> 20} MiB"
+    if code == 0:
+        return "ok", ""
+    if code < 0 or code > 128:
+        number = -code if code < 0 else code - 128
+        try:
+            name = signal.Signals(number).name
+        except ValueError:
+            name = f"signal {number}"
+        return ("timeout", "used up its processor time") if name == "SIGXCPU" else ("crash", f"died of {name}")
+    return ("crash" if "device-side assert" in stderr or "illegal memory access" in stderr else "error"), last or f"exit status {code}"
