@@ -123,7 +123,7 @@ def _publish(tree: Path, root: Path) -> None:
     except OSError:
         if root.is_dir() and _complete(root):
             return
-    shutil.rmtree(root)
+    shutil.rmtree(root, ignore_errors=True)
     tree.rename(root)
 
 

@@ -108,10 +108,10 @@ def recall(scores: Iterable[BugScore]) -> tuple[int, int]:
 
 def by_kind_of_bug(scores: Iterable[BugScore]) -> list[tuple[str, int, int, int]]:
     """(kind, found, found by a rule of that kind, all), sorted; those out of reach in a row of their own at the end."""
-    rows: dict[str, list[int]] = {}
+    groups: dict[str, list[BugScore]] = {}
     for score in scores:
-        row = rows.setdefault(OUTSIDE if score.reach == "no" else score.kind, [0, 0, 0])
-        row[0] += score.found
-        row[1] += bool(score.by_kind)
-        row[2] += 1
-    return [(kind, *rows[kind]) for kind in sorted(rows, key=lambda kind: (kind == OUTSIDE, kind))]
+        groups.setdefault(OUTSIDE if score.reach == "no" else score.kind, []).append(score)
+    return [
+        (kind, sum(score.found for score in group), sum(bool(score.by_kind) for score in group), len(group))
+        for kind, group in sorted(groups.items(), key=lambda item: (item[0] == OUTSIDE, item[0]))
+    ]
