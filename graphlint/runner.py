@@ -1,0 +1,209 @@
+"""One run: files, project, rules, suppressions, fingerprints, order, filters. Every failure of a part is an error of the report."""
+
+from __future__ import annotations
+
+import os
+import time
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from graphlint import registry as registry_module
+from graphlint.finding import CONFIDENCES, SEVERITIES, Finding, Report, RunError, Stats
+from graphlint.fingerprints import set_fingerprints
+from graphlint.registry import Registry, RuleEntry
+from graphlint.settings import CheckOptions
+from graphlint.source.discovery import Discovery, discover
+from graphlint.source.files import MARKER, SourceFile, SourceText, collect
+from graphlint.source.suppressions import Suppression, find_suppressions
+
+#: called with what is going on, how much of it is done, and how much there is
+ProgressCallback = Callable[[str, int, int], None]
+
+UNUSED = "GL001"
+UNUSED_NAME = "unused-suppression"
+UNUSED_DOC = """\
+A `# graphlint: ignore` comment that silences nothing.
+
+## What it does
+Reports a suppression comment, or one id in its brackets, that no finding matched in this run, and ids that no rule has.
+
+## Why it matters
+The fault was mended or has moved. A comment left behind would hide the next one on that line.
+
+## Known problems
+Not reported where the answer is not known: the file does not parse, or a rule it names did not run (`--select`, `--ignore`, a crash).
+
+## Use instead
+Delete the comment, or the id.
+"""
+
+
+class ProjectLike(Protocol):
+    """What the runner needs of `graphlint.project.Project`."""
+
+    @property
+    def errors(self) -> Sequence[RunError]: ...
+
+    @property
+    def stats(self) -> Stats: ...
+
+
+class Outcome(msgspec.Struct):
+    """A report, with what the terminal says beyond schema 1."""
+
+    report: Report
+    discovery: Discovery
+    sources: SourceText
+    #: findings that a comment silenced, and findings below the confidence or severity asked for
+    suppressed: int = 0
+    hidden: int = 0
+
+    def fails(self, options: CheckOptions) -> bool:
+        """Whether a finding reaches the failing severity."""
+        limit = SEVERITIES.index(options.failing_severity)
+        return any(SEVERITIES.index(finding.severity) >= limit for finding in self.report.findings)
+
+
+def _silent(what: str, done: int, total: int) -> None:
+    """No progress is shown."""
+
+
+def run_check(
+    paths: Sequence[str],
+    options: CheckOptions,
+    *,
+    given: Sequence[SourceFile] = (),
+    rules: Registry | None = None,
+    progress: ProgressCallback = _silent,
+) -> Outcome:
+    """Check `paths`; `given` are files whose bytes are at hand and that replace those on disk.
+
+    Raises `PackError` and `KeyError` (an unknown rule in `options`) before anything is read; afterwards nothing but the report tells
+    of failures.
+    """
+    start = time.perf_counter()
+    rules = registry_module.load(options.rule_packs) if rules is None else rules
+    wanted = rules.select(options.select, options.ignore)
+    progress("finding files", 0, 0)
+    discovery = discover(paths, respect_gitignore=options.respect_gitignore)
+    # The tokens of all rules, not only of the selected ones: what a rule sees must not depend on which others run.
+    collected = collect(discovery.files, rules.tokens, given=given)
+    sources = SourceText(given)
+    errors = [*rules.errors, *collected.errors]
+    findings: list[Finding] = []
+    stats = Stats()
+    crashed: set[str] = {UNUSED}
+
+    project = _load_project(collected.files, options, progress, errors)
+    if project is not None:
+        errors.extend(project.errors)
+        stats = project.stats
+        selected = [entry for entry in rules if entry.rule.id in wanted]
+        for number, entry in enumerate(selected):
+            progress(f"checking {entry.rule.id}", number, len(selected))
+            if not _run_rule(entry, project, findings, errors):
+                crashed.add(entry.rule.id)
+    stats.files = len({*discovery.files, *(file.path for file in given)})
+
+    findings.sort(key=_order)
+    set_fingerprints(findings, sources)
+    broken = {error.path for error in errors}
+    marked = [f.path for f in (*collected.files, *collected.marked) if MARKER in f.data]
+    comments = {path: find_suppressions("\n".join(sources.lines(path))) for path in marked}
+    kept = [finding for finding in findings if not _silenced(finding, comments.get(finding.path, ()))]
+    suppressed = len(findings) - len(kept)
+    if UNUSED in wanted:
+        ran = wanted - crashed if project is not None else set()
+        unused = [
+            one for path, found in comments.items() if path not in broken for one in _unused(path, found, ran, rules)
+        ]
+        set_fingerprints(unused, sources)
+        kept = sorted([*kept, *unused], key=_order)
+    shown = [finding for finding in kept if _reaches(finding, options)]
+    stats.seconds = round(time.perf_counter() - start, 3)
+    errors.sort(key=lambda error: (error.path, error.line, error.kind, error.message))
+    return Outcome(Report(shown, errors, stats), discovery, sources, suppressed, len(kept) - len(shown))
+
+
+def _load_project(
+    files: Sequence[SourceFile], options: CheckOptions, progress: ProgressCallback, errors: list[RunError]
+) -> ProjectLike | None:
+    """The joined project, or None (and an error) if the engine itself failed."""
+    from graphlint import project
+
+    try:
+        loaded: ProjectLike = project.load(files, jobs=options.jobs, cache=options.cache, engine=options.engine, progress=progress)
+    except Exception as error:  # noqa: BLE001  the report must come out whatever fails
+        errors.append(RunError("", "internal", f"the project could not be analysed: {_describe(error)}"))
+        return None
+    return loaded
+
+
+def _run_rule(entry: RuleEntry, project: ProjectLike, findings: list[Finding], errors: list[RunError]) -> bool:
+    """Run one rule; what it found before a crash is kept. Whether it ran to its end."""
+    produced: Iterable[Finding] = ()
+    try:
+        produced = entry.rule.check(project)  # type: ignore[arg-type]
+        for finding in produced:
+            findings.append(finding)
+    except Exception as error:  # noqa: BLE001  one rule's fault must not lose the others' findings
+        errors.append(RunError("", "rule", f"{entry.rule.id} {entry.rule.name} crashed: {_describe(error)}"))
+        return False
+    return True
+
+
+def _describe(error: BaseException) -> str:
+    """An exception and where it was raised, in one line."""
+    frames = traceback.extract_tb(error.__traceback__, limit=-1)
+    where = f" ({os.path.basename(frames[0].filename)}:{frames[0].lineno}, in {frames[0].name})" if frames else ""
+    return f"{type(error).__name__}: {error}{where}"
+
+
+def _order(finding: Finding) -> tuple[str, int, int, str, str]:
+    return finding.path, finding.line, finding.column, finding.rule, finding.message
+
+
+def _reaches(finding: Finding, options: CheckOptions) -> bool:
+    """Whether the finding is sure enough and bad enough to be shown."""
+    if CONFIDENCES.index(finding.confidence) < CONFIDENCES.index(options.min_confidence):
+        return False
+    return options.severity is None or SEVERITIES.index(finding.severity) >= SEVERITIES.index(options.severity)
+
+
+def _silenced(finding: Finding, comments: Sequence[Suppression]) -> bool:
+    """Whether a comment silences the finding: one that speaks for its first or its last line."""
+    hit = False
+    for comment in comments:
+        if comment.line in (finding.line, finding.end_line):
+            covered = comment.covers(finding.rule)
+            if covered is not None:
+                comment.used.add(covered)
+                hit = True
+    return hit
+
+
+def _unused(path: str, comments: Sequence[Suppression], ran: set[str], rules: Registry) -> Iterable[Finding]:
+    """GL001 for the comments of one file; `ran` are the rules that came to their end in this run."""
+    every = set(rules.entries)
+    for comment in comments:
+        if not comment.ids:
+            if not comment.used and every <= ran:
+                yield _unused_finding(path, comment, "`# graphlint: ignore` silences nothing")
+            continue
+        for one in comment.ids:
+            meant = {rule for rule in every if rule.startswith(one)}
+            if not meant:
+                if not rules.errors:  # the rule may be one that failed to load
+                    yield _unused_finding(path, comment, f"`# graphlint: ignore[{one}]`: there is no rule {one}{rules.suggestion(one)}")
+            elif one not in comment.used and meant <= ran:
+                yield _unused_finding(path, comment, f"`# graphlint: ignore[{one}]` silences nothing")
+
+
+def _unused_finding(path: str, comment: Suppression, message: str) -> Finding:
+    return Finding(
+        rule=UNUSED, name=UNUSED_NAME, severity="info", confidence="high", path=path, line=comment.comment_line, column=comment.column,
+        end_line=comment.comment_line, end_column=comment.end_column, message=message,
+    )
