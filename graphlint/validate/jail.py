@@ -34,7 +34,7 @@ class Denied(PermissionError):
 
 
 def _limit(kind: int, value: int) -> None:
-    soft, hard = resource.getrlimit(kind)
+    _, hard = resource.getrlimit(kind)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(kind, (value, value))
 

@@ -134,8 +134,11 @@ def _kill(process: subprocess.Popen[bytes], token: str) -> None:
         time.sleep(_POLL_SECONDS)
 
 
-def environment(folder: Path, device: str, token: str = "") -> dict[str, str]:
-    """The child's environment: home, caches and temporary files inside the folder, one thread, no credentials of the user."""
+def environment(folder: Path, device: str, token: str = "", trusted: bool = False) -> dict[str, str]:
+    """The child's environment: home, caches and temporary files inside the folder, one thread, no credentials of the user.
+
+    Trusted code keeps the user's home, because FlashInfer compiles for a quarter of a minute what it then finds there.
+    """
     keep = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
     device_keep = ("CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "TORCH_CUDA_ARCH_LIST", "CC", "CXX",
                    "PYTORCH_NO_CUDA_MEMORY_CACHING", "TRITON_PTXAS_PATH")
@@ -147,6 +150,11 @@ def environment(folder: Path, device: str, token: str = "") -> dict[str, str]:
         "HOME": str(folder), "TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder), "TRITON_CACHE_DIR": str(folder / "triton"),
         "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"), _TOKEN: token,
     }
+    if trusted:
+        for name in ("HOME", "XDG_CACHE_HOME", "TRITON_CACHE_DIR", "FLASHINFER_WORKSPACE_BASE"):
+            result.pop(name, None)
+            if name in os.environ:
+                result[name] = os.environ[name]
     if device == "cpu":
         # one thread: nothing here is large, and each thread's stack counts against the memory limit
         result |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -174,7 +182,7 @@ def run(
     ceiling = max(limits.memory, CUDA_MEMORY) if cuda else limits.memory
     started = time.monotonic()
     process = subprocess.Popen(
-        command, cwd=folder, env=environment(folder, device, token) | (extra_environment or {}), stdin=subprocess.DEVNULL,
+        command, cwd=folder, env=environment(folder, device, token, trusted) | (extra_environment or {}), stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     )
     out, err = _Tail(process.stdout, limits.output), _Tail(process.stderr, limits.output)
