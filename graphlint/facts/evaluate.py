@@ -26,7 +26,10 @@ class Evaluator:
     `on_call` is told of every call in the order Python evaluates them; `make_function` turns a lambda into a function of its own.
     """
 
-    def __init__(self, on_call: Callable[[Expr, ast.Call], None], make_function: Callable[[ast.Lambda], Expr]) -> None:
+    def __init__(self, module: str, on_call: Callable[[Expr, ast.Call], None], make_function: Callable[[ast.Lambda], Expr]) -> None:
+        self.module = module
+        #: qualified name of the class whose method is walked: what a bare `super()` starts from
+        self.owner: str | None = None
         self.env: dict[str, Expr] = {}
         self._on_call = on_call
         self._make_function = make_function
@@ -61,7 +64,7 @@ class Evaluator:
         return method(self, node) if method else UNKNOWN
 
     def _name(self, node: ast.Name) -> Expr:
-        return self.env.get(node.id) or ("global", node.id)
+        return self.env.get(node.id) or ("global", node.id, self.module)
 
     def _constant(self, node: ast.Constant) -> Expr:
         value = node.value
@@ -106,6 +109,12 @@ class Evaluator:
         func = self(node.func)
         args = tuple(("star", self(arg.value)) if isinstance(arg, ast.Starred) else self(arg) for arg in node.args)
         kwargs = tuple((keyword.arg or "**", self(keyword.value)) for keyword in node.keywords)
+        if not args and func[:2] == ("global", "super") and self.owner is not None:
+            head, *rest = self.owner.split(".")
+            start: Expr = ("global", head, self.module)
+            for part in rest:
+                start = ("attr", start, part)
+            args = (start, self.env.get("self", UNKNOWN))
         expr: Expr = ("call", func, args, kwargs, node.lineno)
         self._on_call(expr, node)
         return expr

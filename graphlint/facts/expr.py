@@ -7,8 +7,8 @@ replaced by what they were bound to (`let` keeps the name, because the name is e
 shape                                     meaning
 ========================================  =================================================================
 ("const", value)                          None, bool, int, float or str literal
-("param", qualname, name)                 parameter `name` of the function `qualname` (closures keep the owner)
-("global", name)                          a name that the module defines or imports (dotted only by `attr`)
+("param", function, name)                 parameter `name` of the function `module:qualname` (closures keep the owner)
+("global", name, module)                  a name that `module` defines or imports (dotted only by `attr`)
 ("local", name)                           a local with no better description (loop state, exception, ...)
 ("let", name, expr)                       `name` was bound to `expr`; equal to `expr`
 ("attr", base, name)                      base.name
@@ -26,7 +26,7 @@ shape                                     meaning
 ("item", expr, i)                         i-th element of an unpacked value (i is int)
 ("iter", expr)                            any element of the iterable
 ("star", expr)                            *expr in a call or display
-("func", qualname)                        a function or lambda defined inside this one
+("func", function)                        a function or lambda (`module:qualname`) defined inside this one
 ("unknown",)                              not understood; never means safe or unsafe
 ========================================  =================================================================
 

@@ -80,9 +80,9 @@ class _Collector:
             elif isinstance(stmt, ast.Assign) and owner is None:
                 for target in stmt.targets:
                     if isinstance(target, ast.Name):
-                        self.assigns.append((target.id, quiet(stmt.value)))
+                        self.assigns.append((target.id, quiet(stmt.value, self.name)))
             elif isinstance(stmt, ast.AnnAssign) and owner is None and isinstance(stmt.target, ast.Name) and stmt.value is not None:
-                self.assigns.append((stmt.target.id, quiet(stmt.value)))
+                self.assigns.append((stmt.target.id, quiet(stmt.value, self.name)))
             elif isinstance(stmt, (ast.If, ast.Try, ast.With)):
                 for part in (stmt.body, getattr(stmt, "orelse", []), getattr(stmt, "finalbody", [])):
                     self._statements(part, owner)
@@ -94,23 +94,23 @@ class _Collector:
         fields: list[tuple[str, Expr | None, Expr | None]] = []
         for stmt in node.body:
             if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name):
-                fields.append((stmt.target.id, annotation(stmt.annotation), None if stmt.value is None else quiet(stmt.value)))
+                fields.append((stmt.target.id, annotation(stmt.annotation, self.name), None if stmt.value is None else quiet(stmt.value, self.name)))
             elif isinstance(stmt, ast.Assign):
-                fields.extend((t.id, None, quiet(stmt.value)) for t in stmt.targets if isinstance(t, ast.Name))
-        decorators = tuple(quiet(d) for d in node.decorator_list)
-        self.classes.append(Class(qualname, tuple(quiet(b) for b in node.bases), tuple(fields), decorators, span_of(node)))
+                fields.extend((t.id, None, quiet(stmt.value, self.name)) for t in stmt.targets if isinstance(t, ast.Name))
+        decorators = tuple(quiet(d, self.name) for d in node.decorator_list)
+        self.classes.append(Class(qualname, tuple(quiet(b, self.name) for b in node.bases), tuple(fields), decorators, span_of(node)))
         self._statements(node.body, qualname)
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str | None) -> None:
         qualname = f"{owner}.{node.name}" if owner else node.name
         source = "\n".join(self.lines[node.lineno - 1 : node.end_lineno])
         if is_jit(node) or not INTEREST.search(source):
-            decorators = tuple(quiet(d) for d in node.decorator_list)
-            returns = None if node.returns is None else annotation(node.returns)
-            params = read_params(node.args, None)
+            decorators = tuple(quiet(d, self.name) for d in node.decorator_list)
+            returns = None if node.returns is None else annotation(node.returns, self.name)
+            params = read_params(node.args, self.name)
             self.functions.append(Function(qualname, node.name, owner, None, params, returns, decorators, (), (), span_of(node), True))
             return
-        self.functions.append(FunctionWalker(qualname, owner, None, self.functions, self.add_import).run(node, {}))
+        self.functions.append(FunctionWalker(self.name, qualname, owner, None, self.functions, self.add_import).run(node, {}))
 
 
 def is_jit(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import Literal
 
 from graphlint.facts.evaluate import Evaluator
-from graphlint.facts.expr import NONE, Expr
+from graphlint.facts.expr import NONE, UNKNOWN, Expr
 from graphlint.facts.kernels import Span
 from graphlint.facts.model import Binding, Event, EventKind, Function, Param
 
@@ -27,10 +28,12 @@ class FunctionWalker:
     """Walks one function (and, through `collect`, the functions defined in it)."""
 
     def __init__(
-        self, qualname: str, owner: str | None, parent: str | None, collect: list[Function],
+        self, module: str, qualname: str, owner: str | None, parent: str | None, collect: list[Function],
         on_import: Callable[[ast.Import | ast.ImportFrom], None],
     ) -> None:
+        self.module = module
         self.qualname = qualname
+        self.id = f"{module}:{qualname}"
         self.owner = owner
         self.parent = parent
         self.collect = collect
@@ -40,7 +43,8 @@ class FunctionWalker:
         self.guards: tuple[Expr, ...] = ()
         self.withs: tuple[Expr, ...] = ()
         self.lambdas = 0
-        self.eval = Evaluator(self._on_call, self._on_lambda)
+        self.eval = Evaluator(module, self._on_call, self._on_lambda)
+        self.eval.owner = owner
 
     # -- functions -----------------------------------------------------------------------------------------------------------------
     def run(self, node: FunctionNode, env: dict[str, Expr]) -> Function:
@@ -48,7 +52,7 @@ class FunctionWalker:
         self.eval.env = dict(env)
         params = self._params(node.args)
         for param in params:
-            self.eval.env[param.name] = ("param", self.qualname, param.name)
+            self.eval.env[param.name] = ("param", self.id, param.name)
         if isinstance(node, ast.Lambda):
             self._emit("return", self.eval(node.body), None, node)
             returns, decorators, name = None, (), "<lambda>"
@@ -63,13 +67,13 @@ class FunctionWalker:
         )
 
     def _params(self, args: ast.arguments) -> tuple[Param, ...]:
-        return read_params(args, self._quiet)
+        return read_params(args, self.module)
 
     def _quiet(self, node: ast.expr | None) -> Expr:
-        return quiet(node)
+        return quiet(node, self.module)
 
     def _annotation(self, node: ast.expr | None) -> Expr | None:
-        return None if node is None else annotation(node)
+        return None if node is None else annotation(node, self.module)
 
     def _on_lambda(self, node: ast.Lambda) -> Expr:
         self.lambdas += 1
@@ -77,9 +81,9 @@ class FunctionWalker:
 
     def _nested(self, node: FunctionNode, name: str) -> Expr:
         qualname = f"{self.qualname}.{name}"
-        walker = FunctionWalker(qualname, self.owner, self.qualname, self.collect, self.on_import)
+        walker = FunctionWalker(self.module, qualname, self.owner, self.qualname, self.collect, self.on_import)
         self.collect.append(walker.run(node, self.eval.env))
-        return ("func", qualname)
+        return ("func", f"{self.module}:{qualname}")
 
     # -- events --------------------------------------------------------------------------------------------------------------------
     def _emit(self, kind: EventKind, a: Expr, b: Expr | None, node: ast.AST, op: str = "") -> None:
@@ -135,7 +139,7 @@ class FunctionWalker:
         elif isinstance(stmt, ast.Try) or type(stmt).__name__ == "TryStar":
             return self._try(stmt)  # type: ignore[arg-type]
         elif isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            self.eval.env[stmt.name] = ("func", f"{self.qualname}.{stmt.name}")
+            self.eval.env[stmt.name] = ("func", f"{self.id}.{stmt.name}")
             self._nested(stmt, stmt.name)
         elif isinstance(stmt, ast.Delete):
             for target in stmt.targets:
@@ -220,7 +224,7 @@ class FunctionWalker:
             if name in before:
                 self.eval.env[name] = ("let", name, ("phi", before[name], ("local", name))) if before[name][0] != "param" else ("phi", before[name], ("local", name))
         outer = self.guards
-        self.guards = (*outer, ("call", ("global", "__loop__"), (element,), (), 0))
+        self.guards = (*outer, ("call", ("global", "__loop__", ""), (element,), (), 0))
         self.block(body)
         self.guards = outer
         self.eval.env = self._merge(NONE, self.eval.env, before)
@@ -262,7 +266,7 @@ class FunctionWalker:
                 name = getattr(part, "name", None)
                 if isinstance(name, str):
                     self.eval.env[name] = ("local", name)
-            self.guards = (*outer, ("call", ("global", "__case__"), (subject,), (), case.pattern.lineno))
+            self.guards = (*outer, ("call", ("global", "__case__", ""), (subject,), (), case.pattern.lineno))
             if not self.block(case.body):
                 merged = self._merge(NONE, merged, self.eval.env)
         self.guards = outer
@@ -279,30 +283,30 @@ def _as_load(node: ast.expr) -> ast.expr:
     return node
 
 
-def quiet(node: ast.expr | None) -> Expr:
+def quiet(node: ast.expr | None, module: str) -> Expr:
     """An expression outside any function body: no environment, no events."""
-    return Evaluator(lambda *_: None, lambda node: ("func", "<lambda>"))(node)
+    return Evaluator(module, lambda *_: None, lambda node: ("func", "<lambda>"))(node)
 
 
-def annotation(node: ast.expr) -> Expr:
+def annotation(node: ast.expr, module: str) -> Expr:
     """An annotation; string annotations are read as code."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         try:
-            return quiet(ast.parse(node.value, mode="eval").body)
+            return quiet(ast.parse(node.value, mode="eval").body, module)
         except SyntaxError:
-            return ("unknown",)
-    return quiet(node)
+            return UNKNOWN
+    return quiet(node, module)
 
 
-def read_params(args: ast.arguments, value: object) -> tuple[Param, ...]:
+def read_params(args: ast.arguments, module: str) -> tuple[Param, ...]:
     """Parameters of a function in call order."""
     result: list[Param] = []
     positional = [*args.posonlyargs, *args.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(args.defaults)) + list(args.defaults)
 
-    def add(arg: ast.arg, default: ast.expr | None, kind: str) -> None:
-        note = None if arg.annotation is None else annotation(arg.annotation)
-        result.append(Param(arg.arg, note, None if default is None else quiet(default), kind))  # type: ignore[arg-type]
+    def add(arg: ast.arg, default: ast.expr | None, kind: Literal["pos", "kw", "args", "kwargs"]) -> None:
+        note = None if arg.annotation is None else annotation(arg.annotation, module)
+        result.append(Param(arg.arg, note, None if default is None else quiet(default, module), kind))
 
     for arg, default in zip(positional, defaults):
         add(arg, default, "pos")

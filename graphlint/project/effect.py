@@ -1,0 +1,51 @@
+"""The effect model: one access to one storage, with the place and the way it was reached."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from graphlint.facts.expr import Expr
+from graphlint.facts.kernels import Span
+
+EffectKind = Literal["write", "fill", "update", "read", "rebind", "escape"]
+
+
+class Site(NamedTuple):
+    """A place in the source."""
+
+    path: str
+    span: Span
+    function: str
+
+
+class Effect(NamedTuple):
+    """One access to the storage that `target` names.
+
+    lo, hi: interval within `target` (None: all of it), as kernels state it; `how` says what does it in words; `chain` are the call sites
+    it was reached through, outermost first. `exact` is False when the interval or the condition is not fully understood.
+    """
+
+    kind: EffectKind
+    target: Expr
+    lo: Expr | None
+    hi: Expr | None
+    value: Expr | None
+    guards: tuple[Expr, ...]
+    withs: tuple[Expr, ...]
+    how: str
+    site: Site
+    chain: tuple[Site, ...] = ()
+    kernel: str | None = None
+    pointer: str | None = None
+    exact: bool = True
+    axis: int = 0
+
+
+class CallSite(NamedTuple):
+    """A call to a function of the project, to be expanded in place."""
+
+    function: str
+    call: Expr
+    guards: tuple[Expr, ...]
+    withs: tuple[Expr, ...]
+    site: Site

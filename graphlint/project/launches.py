@@ -1,0 +1,66 @@
+"""Kernel launches: the kernel's segments in the terms of the caller."""
+
+from __future__ import annotations
+
+from graphlint.facts.expr import UNKNOWN, Expr, strip
+from graphlint.facts.model import Event
+from graphlint.project.effect import Effect, Site
+from graphlint.project.index import Index, KernelDef
+from graphlint.project.substitute import rebuild
+
+
+def grid_of(items: tuple[Expr, ...], index: Index) -> list[Expr]:
+    """Grid dimensions of `kernel[grid]`: a tuple, a number, or a lambda that returns one of these."""
+    if len(items) > 1:
+        return list(items)
+    grid = strip(items[0]) if items else UNKNOWN
+    if grid[0] == "func":
+        function = index.functions.get(grid[1])
+        returned = [e.a for e in function.fact.events if e.kind == "return"] if function else []
+        grid = strip(returned[0]) if len(returned) == 1 else UNKNOWN
+    if grid[0] in ("tuple", "list"):
+        return list(grid[1:])
+    return [grid]
+
+
+def kernel_effects(kernel: KernelDef, call: Expr, items: tuple[Expr, ...], event: Event, site: Site, index: Index) -> list[Effect]:
+    """What a launch does to the arguments it is given."""
+    model = kernel.model
+    arguments: dict[str, Expr] = dict(model.defaults)
+    if not any(arg[0] == "star" for arg in call[2]):
+        arguments.update(zip(model.params, call[2]))
+    arguments.update({name: value for name, value in call[3] if name in model.params})
+    grid = grid_of(items, index)
+
+    def change(expr: Expr) -> Expr:
+        op = expr[0]
+        if op == "param":
+            return arguments.get(expr[2], UNKNOWN)
+        if op == "nprog":
+            return grid[expr[1]] if expr[1] < len(grid) else ("const", 1)
+        if op == "load":
+            base = arguments.get(expr[1])
+            return ("index", base, change(expr[2])) if base is not None else UNKNOWN
+        if op in ("const", "global", "local", "func", "unknown", "pid"):
+            return expr
+        return rebuild(expr, change)
+
+    effects: list[Effect] = []
+    for segment in model.segments:
+        target = arguments.get(segment.pointer)
+        if target is None or strip(target) == ("const", None):
+            continue
+        if segment.kind == "load":
+            kind = "read"
+        elif segment.role == "indirect" or segment.kind == "atomic":
+            kind = "update"
+        else:
+            kind = "fill" if segment.role == "fill" else "write"
+        lo, hi = change(segment.lo), change(segment.hi)
+        effects.append(
+            Effect(
+                kind, target, lo, hi, change(segment.value) if segment.value is not None else None,  # type: ignore[arg-type]
+                event.guards, event.withs, f"kernel {model.qualname}", site, (), kernel.id, segment.pointer, segment.exact,
+            )
+        )
+    return effects

@@ -1,0 +1,154 @@
+"""The lifetime checker: buffers written to the live extent and read beyond it with nobody filling the tail in between."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from graphlint.extents import CAPACITY, LIVE, PADDED
+from graphlint.extents.algebra import beyond
+from graphlint.facts.expr import Expr, strip
+from graphlint.project.regions import runs_once
+from graphlint.project.timeline import Access, Timelines
+
+
+class StaleTail(NamedTuple):
+    """`write` covers the live extent of a buffer, `reader` sees more, and nothing on the way fills the rest.
+
+    `captured` says that the reader runs under capture; `fills` are fills of the same buffer that start too late (GL202); `siblings` are
+    buffers that the same writer does pad.
+    """
+
+    write: Access
+    reader: Access
+    captured: bool
+    late_fills: tuple[Access, ...]
+    siblings: tuple[str, ...]
+    #: the reader belongs to another step function, so order is not proved
+    ordered: bool
+
+
+def stale_tails(timelines: Timelines) -> Iterator[StaleTail]:
+    """Every stale tail of the project, one per writer statement and buffer."""
+    captured = timelines.captured_reads()
+    elsewhere: dict[str, list[Access]] = defaultdict(list)
+    grouped: list[tuple[dict[str, list[Access]], set[str]]] = []
+    fillers: dict[str, list[Access]] = defaultdict(list)
+    for root in timelines.roots():
+        groups: dict[str, list[Access]] = defaultdict(list)
+        for access in timelines.of(root):
+            groups[access.buffer.key].append(access)
+            if access.effect.kind == "read":
+                elsewhere[access.buffer.key].append(access)
+            elif access.effect.kind == "fill" or access.whole:
+                fillers[access.buffer.key].append(access)
+        padded = {a.buffer.name for accesses in groups.values() for a in accesses if a.effect.kind == "fill"}
+        grouped.append((groups, padded))
+    seen: set[tuple[object, ...]] = set()
+    for groups, padded in grouped:
+        for key, accesses in groups.items():
+            buffer = accesses[0].buffer
+            if not buffer.persistent:
+                continue
+            for write in accesses:
+                if not is_live_prefix(write) or runs_once(_function_name(write)):
+                    continue
+                identity = (write.effect.site.path, write.effect.site.span, write.effect.pointer, buffer.name)
+                if identity in seen:
+                    continue
+                found = _first_reader(write, accesses, captured.get(key, []), elsewhere[key], fillers[key])
+                if found is not None:
+                    seen.add(identity)
+                    reader, is_captured, late, ordered = found
+                    yield StaleTail(write, reader, is_captured, late, tuple(sorted(padded - {buffer.name})), ordered)
+
+
+def _function_name(access: Access) -> str:
+    return access.effect.site.function.rsplit(":", 1)[-1].rsplit(".", 1)[-1]
+
+
+def is_live_prefix(access: Access) -> bool:
+    """A write of lanes [0, live) of a buffer."""
+    effect = access.effect
+    if effect.kind != "write" or access.whole or access.view.row:
+        return False
+    if access.lo_expr is not None and not (access.lo.known and not access.lo.terms):
+        return False
+    return access.hi.known and access.hi.state == LIVE
+
+
+def _first_reader(
+    write: Access, accesses: list[Access], captured: list[Access], elsewhere: list[Access], fillers: list[Access],
+) -> tuple[Access, bool, tuple[Access, ...], bool] | None:
+    later = [a for a in accesses if a.effect.kind == "read" and a.order > write.order]
+    for reader in later:
+        if reads_beyond(reader, write) and not excluded(reader, write):
+            late: list[Access] = []
+            if not any(covers(a, write, reader, late) for a in accesses if a is not write and (a.order < reader.order or a.whole)):
+                return reader, False, tuple(late), True
+    covering: list[Access] = []
+    for is_captured, readers in ((True, captured), (False, elsewhere)):
+        for reader in readers:
+            if reader.root is write.root and not is_captured:
+                continue
+            if not reads_beyond(reader, write) or (not is_captured and runs_once(_function_name(reader))):
+                continue
+            late = []
+            if any(covers(a, write, reader, late) for a in accesses if a is not write):
+                covering.append(reader)
+                continue
+            if any(covers(a, write, reader, []) for a in fillers if a.root is not write.root):
+                continue
+            return reader, is_captured, tuple(late), False
+    return None
+
+
+def reads_beyond(reader: Access, write: Access) -> bool:
+    """The reader certainly sees lanes that the writer does not write, in some batch."""
+    if reader.effect.kind != "read" or reader.axis != write.axis:
+        return False
+    if reader.hi_expr is None or reader.view.row:
+        return False
+    if write.hi_expr is not None and _same(reader.hi_expr, write.hi_expr):
+        return False
+    if reader.lo_expr is not None and reader.lo.state in (PADDED, CAPACITY):
+        return False
+    return beyond(reader.hi, write.hi) is True
+
+
+def _same(a: Expr, b: Expr) -> bool:
+    return strip(a) == strip(b)
+
+
+def excluded(a: Access, b: Access) -> bool:
+    """Their guards cannot hold together."""
+    left = {strip(g) for g in a.effect.guards}
+    for guard in b.effect.guards:
+        guard = strip(guard)
+        negated = guard[2] if guard[0] == "un" and guard[1] == "not" else ("un", "not", guard)
+        if negated in left:
+            return True
+    return False
+
+
+def covers(cover: Access, write: Access, reader: Access, late: list[Access]) -> bool:
+    """`cover` gives every lane between the writer's and the reader's bound a value. A fill that starts too late is collected in `late`."""
+    if cover.effect.kind not in ("write", "fill") or runs_once(_function_name(cover)):
+        return False
+    if cover.whole:
+        return not excluded(cover, reader)
+    if cover.axis != write.axis and cover.axis != reader.axis:
+        return False
+    if excluded(cover, reader):
+        return False
+    if cover.effect.kind == "write" and cover.hi_expr is not None and write.hi_expr is not None and _same(cover.hi_expr, write.hi_expr):
+        return False
+    if cover.lo_expr is not None and cover.lo.known and cover.lo.state in (PADDED, CAPACITY) and beyond(cover.lo, write.hi) is True:
+        late.append(cover)
+        return False
+    if cover.hi_expr is None:
+        return True
+    if beyond(reader.hi, cover.hi) is True:
+        return False
+    return not (cover.hi.known and cover.hi.state == LIVE and cover.hi.unit == write.hi.unit)

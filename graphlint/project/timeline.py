@@ -1,0 +1,152 @@
+"""Timelines: for each step function, the ordered accesses to every buffer with their extents."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from graphlint.extents import Extent
+from graphlint.facts.expr import Expr, strip
+from graphlint.project.buffers import Buffer, Buffers
+from graphlint.project.counts import Counts
+from graphlint.project.effect import CallSite, Effect
+from graphlint.project.effects import Effects
+from graphlint.project.expand import Expander
+from graphlint.project.index import FunctionDef, Index
+from graphlint.project.regions import Regions, runs_once
+from graphlint.project.types import Types
+from graphlint.project.views import View, Views
+
+
+class Access(NamedTuple):
+    """One access to one buffer at one point of a step. `lo`/`hi` are extents along `axis` (hi unknown and whole=True: all of it)."""
+
+    order: int
+    buffer: Buffer
+    effect: Effect
+    view: View
+    lo: Extent
+    hi: Extent
+    hi_expr: Expr | None
+    lo_expr: Expr | None
+    whole: bool
+    axis: int
+    root: FunctionDef
+    self_class: str | None
+
+
+class Root(NamedTuple):
+    """A function that nothing in the project calls, for one dynamic class."""
+
+    function: FunctionDef
+    self_class: str | None
+
+
+class Timelines:
+    """Roots and their accesses (memoised)."""
+
+    def __init__(
+        self, index: Index, types: Types, views: Views, counts: Counts, effects: Effects, expander: Expander, buffers: Buffers, regions: Regions,
+    ) -> None:
+        self.index = index
+        self.types = types
+        self.views = views
+        self.counts = counts
+        self.effects = effects
+        self.expander = expander
+        self.buffers = buffers
+        self.regions = regions
+        self._memo: dict[Root, list[Access]] = {}
+        self._callers: dict[str, set[str]] | None = None
+
+    def callers(self) -> dict[str, set[str]]:
+        """Function id -> ids of per-step functions that call it."""
+        if self._callers is None:
+            self._callers = defaultdict(set)
+            for function in self.index.functions.values():
+                if function.fact.opaque or runs_once(function.fact.name):
+                    continue
+                classes = self._classes(function)
+                for cls in classes:
+                    for item in self.effects.of(function, cls):
+                        if isinstance(item, CallSite):
+                            self._callers[item.function].add(function.id)
+        return self._callers
+
+    def _classes(self, function: FunctionDef) -> list[str | None]:
+        """Dynamic classes for which this method is the one that runs."""
+        owner = function.owner
+        if owner is None:
+            return [None]
+        if function.fact.parent is not None:
+            return [owner]
+        found = [c for c in (owner, *self.index.subclasses.get(owner, ())) if self.index.method(c, function.fact.name) == function.id]
+        leaves = [c for c in found if not any(other in self.index.subclasses.get(c, ()) for other in found)]
+        return list(leaves[:6] or [owner])
+
+    def roots(self) -> list[Root]:
+        """Per-step functions that no other per-step function calls."""
+        callers = self.callers()
+        found: list[Root] = []
+        for function in self.index.functions.values():
+            fact = function.fact
+            if fact.opaque or runs_once(fact.name) or (fact.parent is not None and not fact.name.startswith("<lambda")):
+                continue
+            if callers.get(function.id):
+                continue
+            found.extend(Root(function, cls) for cls in self._classes(function))
+        return found
+
+    def of(self, root: Root) -> list[Access]:
+        """Accesses of a root in execution order."""
+        if root not in self._memo:
+            self._memo[root] = self.accesses(self.expander.of(root.function.id, root.self_class), root.function, root.self_class)
+        return self._memo[root]
+
+    def accesses(self, effects: list[Effect], function: FunctionDef, cls: str | None) -> list[Access]:
+        """Effects as accesses to buffers; those on values that are no buffer drop out."""
+        out: list[Access] = []
+        for order, effect in enumerate(effects):
+            if effect.kind in ("rebind", "escape"):
+                continue
+            access = self._access(order, effect, function, cls)
+            if access is not None:
+                out.append(access)
+        return out
+
+    def _access(self, order: int, effect: Effect, function: FunctionDef, cls: str | None) -> Access | None:
+        view = self.views.of(effect.target, cls)
+        if view is None:
+            return None
+        buffer = self.buffers.of(view.path, cls, function.module)
+        if buffer is None:
+            return None
+        bias = "lower" if effect.kind in ("write", "fill", "update") else "upper"
+        lo_expr, hi_expr, axis = view.lo, view.hi, view.axis
+        whole = view.whole
+        if effect.kernel is not None:
+            if effect.lo is not None and effect.lo != ("const", 0):
+                lo_expr = effect.lo if view.lo is None else ("bin", "+", view.lo, effect.lo)
+            if effect.hi is not None and strip(effect.hi)[0] != "unknown":
+                hi_expr = effect.hi if view.lo is None else ("bin", "+", view.lo, effect.hi)
+            whole = False
+            if view.whole:
+                axis = effect.axis
+        if not effect.guards and not view.exact:
+            pass
+        lo = Extent.number(0) if lo_expr is None else self.counts.of(lo_expr, cls, function.module, bias)
+        hi = Extent.unknown() if hi_expr is None else self.counts.of(hi_expr, cls, function.module, bias)  # type: ignore[arg-type]
+        if hi_expr is None and not whole:
+            whole = lo_expr is None and effect.kernel is None
+        return Access(order, buffer, effect, view, lo, hi, hi_expr, lo_expr, whole, axis, function, cls)
+
+    def captured_reads(self) -> dict[str, list[Access]]:
+        """Buffer key -> reads by functions that run under capture, with their padded extents."""
+        found: dict[str, list[Access]] = defaultdict(list)
+        for function_id in self.regions.captured:
+            function = self.index.functions[function_id]
+            for cls in self._classes(function):
+                for access in self.accesses(self.expander.of(function_id, cls), function, cls):
+                    if access.effect.kind == "read":
+                        found[access.buffer.key].append(access)
+        return found
