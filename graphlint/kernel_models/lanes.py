@@ -1,0 +1,454 @@
+"""From an offset and the conditions around it to the interval of lanes that the whole grid touches.
+
+The offset is a sum. Its index variables (program ids, loop variables, aranges) are grouped by what multiplies them; conditions bound the
+groups; a block of lanes (`pid * BLOCK + arange(0, BLOCK)`) is one variable; an interval that still depends on a program id telescopes over
+the grid when each program ends where the next one starts.
+"""
+
+from __future__ import annotations
+
+from graphlint.facts.expr import ONE, UNKNOWN, ZERO, Expr
+from graphlint.kernel_models.conditions import Bound, bound
+from graphlint.kernel_models.linear import (
+    Monomial, Poly, add, constant, contains, depends, difference, minimum, poly, scale, substitute, to_expr,
+)
+
+Loops = dict[Expr, tuple[Expr, Expr, Expr]]
+
+
+class Group:
+    """Index variables that share one multiplier, as one variable `var` in [lo, hi)."""
+
+    __slots__ = ("atoms", "bounded", "exact", "factor", "hi", "lo", "raised", "rounded", "var")
+
+    def __init__(self, factor: tuple[int, Monomial], var: Poly, atoms: list[Expr], lo: Poly, hi: Poly | None) -> None:
+        self.factor = factor
+        self.var = var
+        self.atoms = atoms
+        self.lo = lo
+        self.hi = hi
+        #: the natural extent is exact (no block rounding, no overlap)
+        self.exact = True
+        #: a block loop: the last block may pass `hi` unless a mask says otherwise
+        self.rounded = False
+        #: the lower end was raised by a condition, a loop or a program guard
+        self.raised = False
+        #: the upper end came from a mask or guard
+        self.bounded = False
+
+
+class Lanes:
+    """Result of `solve`."""
+
+    __slots__ = ("axis", "exact", "folded", "hi", "inner", "lo", "per_program", "raised", "raised_inner", "role", "width")
+
+    def __init__(self) -> None:
+        self.lo: Expr = UNKNOWN
+        self.hi: Expr = UNKNOWN
+        self.exact = True
+        self.axis: int | None = None
+        self.role = "lane"
+        self.inner: tuple[Expr, Expr] | None = None
+        #: positions of the conditions that are part of the interval
+        self.folded: set[int] = set()
+        #: the interval starts past a guard, a mask or a loop bound
+        self.raised = False
+        #: the same of the inner interval
+        self.raised_inner = False
+        #: each program has its own part of the interval
+        self.per_program = False
+        #: multiplier of the row, for offsets `row * width + inner`
+        self.width: Poly | None = None
+
+
+def is_arange(atom: Expr) -> bool:
+    """An arange, with or without added axes."""
+    return atom[0] == "arange" or atom[0] == "index" and is_arange(atom[1])
+
+
+class Solver:
+    """Solves one access; `loops` gives the range of every loop variable of the kernel."""
+
+    def __init__(self, loops: Loops, conds: list[Expr], data: set[Expr]) -> None:
+        self.loops = loops
+        self.conds = conds
+        #: opaque locals
+        self.data = data
+        self.out = Lanes()
+        self.pids: dict[Expr, tuple[Poly, Poly, bool]] = {}
+        #: a term is no sum of index variables with positive multipliers
+        self.broken = False
+
+    def is_index(self, atom: Expr) -> bool:
+        """Whether an atom counts lanes."""
+        return atom[0] == "pid" or atom in self.loops or is_arange(atom)
+
+    def moving(self, mono: Monomial) -> bool:
+        """Whether a monomial contains an index variable."""
+        return any(self.is_index(atom) for atom in mono)
+
+    # ---- ranges of single variables
+
+    def pid_range(self, pid: Expr) -> tuple[Poly, Poly, bool]:
+        """[lo, hi) of a program id under the conditions, and whether a guard raised lo. The innermost guard wins."""
+        known = self.pids.get(pid)
+        if known is not None:
+            return known
+        lo: Poly = {}
+        hi: Poly = {(("nprog", pid[1]),): 1}
+        raised = False
+        for position, cond in enumerate(self.conds):
+            found = bound(cond, {(pid,): 1}, self.moving)
+            if found is None or any(depends(atom, pid) for mono in found.limit for atom in mono):
+                continue
+            if found.op == "<":
+                hi = found.limit
+            elif found.op == ">=":
+                if minimum(scale(found.limit, -1)) is None:
+                    lo, raised = found.limit, True
+            elif found.op == "==":
+                lo, hi, raised = found.limit, add(found.limit, {(): 1}), True
+            elif not self._trim(found.limit, lo, hi):
+                continue
+            elif constant(add(found.limit, lo, -1)) == 0:
+                lo, raised = add(lo, {(): 1}), True
+            else:
+                hi = found.limit
+            self.out.folded.add(position)
+        self.pids[pid] = lo, hi, raised
+        return self.pids[pid]
+
+    @staticmethod
+    def _trim(limit: Poly, lo: Poly, hi: Poly) -> bool:
+        """Whether `!= limit` takes the first or the last value off a range."""
+        return constant(add(limit, lo, -1)) == 0 or constant(add(limit, hi, -1)) == -1
+
+    # ---- groups
+
+    def groups(self, offset: Poly) -> tuple[list[Group], Poly]:
+        """Index variables grouped by multiplier in source order, and the rest of the offset."""
+        by_factor: dict[tuple[int, Monomial], list[Expr]] = {}
+        rest: Poly = {}
+        for mono, coef in offset.items():
+            atoms = [atom for atom in mono if self.is_index(atom)]
+            if len(atoms) == 1 and coef > 0:
+                factor = tuple(atom for atom in mono if atom is not atoms[0])
+                by_factor.setdefault((coef, factor), []).append(atoms[0])
+            elif atoms:
+                self.broken = True
+            else:
+                rest[mono] = coef
+        groups = []
+        for key, atoms in by_factor.items():
+            if key == (1, ()) and len(atoms) > 1:
+                for pid in [atom for atom in atoms if atom[0] == "pid"]:
+                    atoms.remove(pid)
+                    rest[(pid,)] = 1
+            if atoms:
+                groups.append(self._group(key, atoms))
+        return self._compose(groups), rest
+
+    def _group(self, factor: tuple[int, Monomial], atoms: list[Expr]) -> Group:
+        if len(atoms) == 1:
+            return self._single(factor, atoms[0])
+        var: Poly = {}
+        lo: Poly = {}
+        for atom in atoms:
+            var = add(var, {(atom,): 1})
+        blocks = [atom for atom in atoms if is_arange(atom)]
+        loops = [atom for atom in atoms if atom in self.loops]
+        if len(atoms) == 2 and len(blocks) == 1 and len(loops) == 1:
+            start, end, step = self.loops[loops[0]]
+            first, last = _arange(blocks[0])
+            lo = add(poly(start), poly(first))
+            group = Group(factor, var, atoms, lo, add(poly(end), poly(first)))
+            group.rounded = difference(last, first) is None and difference(step, last) == 0 or difference(step, last) == 0
+            group.exact = False
+            group.raised = bool(poly(start))
+            return group
+        for atom in atoms:
+            lo = add(lo, self._single(factor, atom).lo)
+        group = Group(factor, var, atoms, lo, None)
+        group.exact = False
+        return group
+
+    def _single(self, factor: tuple[int, Monomial], atom: Expr) -> Group:
+        var: Poly = {(atom,): 1}
+        if atom[0] == "pid":
+            lo, hi, raised = self.pid_range(atom)
+            group = Group(factor, var, [atom], lo, hi)
+            group.raised = raised
+            return group
+        if atom in self.loops:
+            start, end, step = self.loops[atom]
+            group = Group(factor, var, [atom], poly(start), poly(end))
+            group.exact = step == ONE
+            group.raised = bool(poly(start))
+            return group
+        first, last = _arange(atom)
+        return Group(factor, var, [atom], poly(first), poly(last))
+
+    def _compose(self, groups: list[Group]) -> list[Group]:
+        """Joins a block index with its block: `pid * B + arange(0, B)` counts [0, num_programs * B)."""
+        joined = True
+        while joined:
+            joined = False
+            for high in groups:
+                for low in groups:
+                    if low is high or not low.exact or low.lo or low.hi is None or len(low.hi) != 1 or not low.factor[0] == 1:
+                        continue
+                    ((mono, coef),) = low.hi.items()
+                    if _times(low.factor, (coef, mono)) != high.factor or high.hi is None or not high.exact:
+                        continue
+                    var = add(_raise(high.var, coef, mono), low.var)
+                    group = Group(low.factor, var, high.atoms + low.atoms, _raise(high.lo, coef, mono), _raise(high.hi, coef, mono))
+                    group.raised = high.raised
+                    groups = [group if x is low else x for x in groups if x is not high]
+                    joined = True
+                    break
+                if joined:
+                    break
+        return groups
+
+    def apply(self, group: Group) -> None:
+        """Folds the conditions that bound a whole group into its interval."""
+        if len(group.atoms) == 1 and group.atoms[0][0] == "pid":
+            return
+        for position, cond in enumerate(self.conds):
+            found = bound(cond, group.var, self.moving)
+            if found is not None and self._narrow(group, found):
+                self.out.folded.add(position)
+        if group.rounded and not group.bounded:
+            self.out.exact = False
+
+    def _narrow(self, group: Group, found: Bound) -> bool:
+        limit = found.limit
+        if found.op == "<":
+            if group.hi is None or not group.bounded and group.exact and not group.rounded and self._covers_block(group):
+                group.hi, group.exact = limit, group.exact or group.hi is None
+            elif constant(add(limit, group.hi, -1)) is None:
+                if group.rounded and not group.bounded:
+                    self.out.exact = False
+                group.hi = poly(("call", ("global", "min"), (to_expr(limit), to_expr(group.hi)), (), 0))
+            elif (constant(add(limit, group.hi, -1)) or 0) < 0 or group.rounded and not group.bounded:
+                group.hi = limit
+            group.bounded = True
+            return True
+        if found.op == ">=":
+            gap = constant(add(limit, group.lo, -1))
+            if gap is not None and gap <= 0:
+                return True
+            if gap is None and constant(group.lo) is None:
+                group.lo = poly(("call", ("global", "max"), (to_expr(limit), to_expr(group.lo)), (), 0))
+            else:
+                group.lo = limit
+            group.raised = group.raised or bool(limit)
+            return True
+        if found.op == "==":
+            group.lo, group.hi, group.bounded, group.exact, group.rounded = limit, add(limit, {(): 1}), True, True, False
+            group.raised = group.raised or bool(limit)
+            return True
+        if constant(add(limit, group.lo, -1)) == 0:
+            group.lo = add(group.lo, {(): 1})
+            return True
+        return False
+
+    def _covers_block(self, group: Group) -> bool:
+        """Blocks are sized to cover the mask (grid and power-of-two padding): there the mask is the bound."""
+        return any(is_arange(atom) or atom[0] == "pid" for atom in group.atoms)
+
+    # ---- the interval
+
+    def solve(self, offset: Poly) -> Lanes:
+        """Interval of `offset` over the grid."""
+        out = self.out
+        groups, rest = self.groups(offset)
+        for group in groups:
+            self.apply(group)
+        self._flat_mask(offset, groups, rest)
+        row = self._row(offset, groups, rest)
+        if row is None:
+            self._element(groups, rest)
+        elif isinstance(row, Group):
+            self._rows(row, groups, rest)
+        else:
+            self._indirect_row(row, groups, rest)
+        if self.broken:
+            out.lo = out.hi = UNKNOWN
+        self._telescope()
+        if UNKNOWN in (out.lo, out.hi) or contains(out.lo, self._opaque) or contains(out.hi, self._opaque):
+            out.exact = False
+        return out
+
+    def _opaque(self, part: Expr) -> bool:
+        return part == UNKNOWN or part in self.data
+
+    def _flat_mask(self, offset: Poly, groups: list[Group], rest: Poly) -> None:
+        """A mask over the whole flat offset makes one group of it."""
+        whole = {mono: coef for mono, coef in offset.items() if self.moving(mono)}
+        if not groups or len(groups) == 1 and groups[0].var == whole:
+            return
+        for position, cond in enumerate(self.conds):
+            found = bound(cond, whole, self.moving)
+            if found is not None and found.op == "<":
+                group = Group((1, ()), whole, [atom for g in groups for atom in g.atoms], {}, found.limit)
+                self.out.folded.add(position)
+                self.out.exact = False
+                groups[:] = [group]
+                for mono in whole:
+                    rest.pop(mono, None)
+                return
+
+    def _row(self, offset: Poly, groups: list[Group], rest: Poly) -> Group | Monomial | None:
+        """What numbers the rows: the first term with a multiplier."""
+        offset_pids = {(atom,) for mono in rest for atom in mono if atom[0] == "pid"}
+        for mono, coef in offset.items():
+            if mono in rest and any(self._is_data(atom) or contains(atom, self.is_index) for atom in mono) and mono not in offset_pids:
+                if coef > 1 or coef == 1 and len(mono) > 1:
+                    return mono
+                continue
+            for group in groups:
+                if group.factor != (1, ()) and any(atom in mono for atom in group.atoms) and self.moving(mono):
+                    return group
+        return None
+
+    def _is_data(self, atom: Expr) -> bool:
+        return atom[0] == "load" or atom in self.data or contains(atom, lambda part: part[0] == "load")
+
+    def _element(self, groups: list[Group], rest: Poly) -> None:
+        out = self.out
+        group = groups[0] if groups else None
+        if group is None:
+            if any(self._is_data(atom) for mono in rest for atom in mono):
+                out.role = "indirect"
+            out.lo = to_expr(rest)
+            out.hi = to_expr(add(rest, {(): 1}))
+            return
+        self._interval(group, rest)
+
+    def _interval(self, group: Group, base: Poly) -> None:
+        out = self.out
+        out.lo = to_expr(add(group.lo, base))
+        out.hi = UNKNOWN if group.hi is None else to_expr(add(group.hi, base))
+        out.raised = group.raised
+        out.exact = out.exact and (group.exact or group.rounded and group.bounded)
+        self._number(group)
+
+    def _number(self, group: Group) -> None:
+        pids = [atom for atom in group.atoms if atom[0] == "pid"]
+        if pids:
+            self.out.axis = pids[0][1]
+            self.out.per_program = True
+
+    def _rows(self, row: Group, groups: list[Group], rest: Poly) -> None:
+        coef, factor = row.factor
+        base: Poly = {}
+        inner: Poly = {}
+        for mono, value in rest.items():
+            left = _divide(mono, factor)
+            if left is not None and value % coef == 0 and (factor or left):
+                base = add(base, {left: value // coef})
+            elif len(mono) <= 1:
+                inner[mono] = value
+        self.out.width = {factor: coef}
+        self._interval(row, base)
+        self._inside([group for group in groups if group is not row], inner)
+
+    def _indirect_row(self, row: Monomial, groups: list[Group], rest: Poly) -> None:
+        out = self.out
+        data = [atom for atom in row if self._is_data(atom)]
+        if data:
+            out.role = "indirect"
+            out.lo = data[0]
+            out.hi = to_expr(add(poly(data[0]), {(): 1}))
+            out.width = {tuple(atom for atom in row if atom is not data[0]): rest[row]}
+        else:
+            out.exact = False
+        self._inside(groups, {mono: coef for mono, coef in rest.items() if mono != row and len(mono) <= 1})
+
+    def _inside(self, groups: list[Group], base: Poly) -> None:
+        """Interval of the trailing dimension."""
+        out = self.out
+        unit = [group for group in groups if group.factor == (1, ())]
+        if unit:
+            group = unit[-1]
+            hi = UNKNOWN if group.hi is None else to_expr(add(group.hi, base))
+            out.inner = (to_expr(add(group.lo, base)), hi)
+            out.raised_inner = group.raised
+            if hi == UNKNOWN or group.rounded and not group.bounded or not group.exact and not group.rounded:
+                out.exact = False
+        elif base:
+            out.inner = (to_expr(base), to_expr(add(base, {(): 1})))
+
+    def _telescope(self) -> None:
+        out = self.out
+        own = set(_pids(out.lo)) | ({("pid", out.axis)} if out.axis is not None else set())
+        if out.inner is not None and UNKNOWN not in out.inner:
+            self._telescope_inner(own)
+        if out.role == "indirect" or out.lo == UNKNOWN:
+            return
+        pids = sorted({part for end in (out.lo, out.hi) for part in _pids(end)})
+        for pid in pids:
+            if out.hi == UNKNOWN:
+                out.lo = substitute(out.lo, pid, to_expr(self.pid_range(pid)[0]))
+                continue
+            after = substitute(out.lo, pid, ("bin", "+", pid, ONE))
+            lo, hi, raised = self.pid_range(pid)
+            if difference(after, out.hi) == 0:
+                start, end = to_expr(lo), to_expr(hi)
+                out.lo, out.hi = _canonical(substitute(out.lo, pid, start)), _canonical(substitute(out.lo, pid, end))
+                out.raised, out.per_program = raised, True
+                out.axis = pid[1] if out.axis is None else out.axis
+            else:
+                out.lo = _canonical(substitute(out.lo, pid, to_expr(lo)))
+                out.hi, out.exact = UNKNOWN, False
+                out.axis = pid[1] if out.axis is None else out.axis
+                out.per_program = True
+
+
+    def _telescope_inner(self, own: set[Expr]) -> None:
+        """The inner interval over the programs that share a row."""
+        out = self.out
+        lo, hi = out.inner or (UNKNOWN, UNKNOWN)
+        for pid in sorted({part for end in (lo, hi) for part in _pids(end)} - own):
+            if difference(substitute(lo, pid, ("bin", "+", pid, ONE)), hi) == 0:
+                first, last, raised = self.pid_range(pid)
+                lo, hi = _canonical(substitute(lo, pid, to_expr(first))), _canonical(substitute(lo, pid, to_expr(last)))
+                out.raised_inner = raised
+        out.inner = lo, hi
+
+
+def _canonical(expr: Expr) -> Expr:
+    return to_expr(poly(expr))
+
+
+def _pids(expr: Expr) -> list[Expr]:
+    found: list[Expr] = []
+    contains(expr, lambda part: part[0] == "pid" and found.append(part))  # type: ignore[func-returns-value, arg-type, return-value]
+    return found
+
+
+def _arange(atom: Expr) -> tuple[Expr, Expr]:
+    while atom[0] == "index":
+        atom = atom[1]
+    return atom[1], atom[2]
+
+
+def _times(factor: tuple[int, Monomial], other: tuple[int, Monomial]) -> tuple[int, Monomial]:
+    return factor[0] * other[0], tuple(sorted(factor[1] + other[1], key=repr))
+
+
+def _raise(p: Poly, coef: int, mono: Monomial) -> Poly:
+    return {tuple(sorted(key + mono, key=repr)): value * coef for key, value in p.items()}
+
+
+def _divide(mono: Monomial, factor: Monomial) -> Monomial | None:
+    left = list(mono)
+    for atom in factor:
+        if atom not in left:
+            return None
+        left.remove(atom)
+    return tuple(left)
+
+
+__all__ = ["ZERO", "Group", "Lanes", "Loops", "Solver", "is_arange"]

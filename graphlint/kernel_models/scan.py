@@ -1,0 +1,91 @@
+"""Recognises Triton kernels in a syntax tree: decorators, constexpr parameters, spans."""
+
+from __future__ import annotations
+
+import ast
+
+from graphlint.facts.kernels import Span
+
+_JIT = ("jit",)
+_WRAPPERS = ("autotune", "heuristics")
+
+
+def _decorator_name(node: ast.expr) -> str:
+    """Last name of a decorator: `triton.jit(...)` gives jit."""
+    while isinstance(node, ast.Call):
+        node = node.func
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, (ast.Call, ast.Attribute)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def is_kernel(node: ast.AST) -> bool:
+    """Whether a definition is a `@triton.jit` function (plain, with arguments, under autotune or heuristics, static in a class).
+
+    `jit` of another compiler (`numba.jit`, `torch.jit.script`, `jax.jit`) is not one.
+    """
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    for decorator in node.decorator_list:
+        name = _decorator_name(decorator)
+        root = _root(decorator)
+        if name in _JIT and root not in ("numba", "nb", "jax", "torch", "cute", "cutlass", "ti", "taichi", "tilelang", "T"):
+            return True
+        if name.endswith("triton_jit") or name.startswith("triton_jit"):
+            return True
+    return False
+
+
+def wrappers(node: ast.FunctionDef) -> tuple[str, ...]:
+    """The decorators besides jit that change how a kernel is launched."""
+    names = [_decorator_name(decorator) for decorator in node.decorator_list]
+    return tuple(name for name in names if name in _WRAPPERS)
+
+
+def parameters(node: ast.FunctionDef) -> list[ast.arg]:
+    """All parameters in order."""
+    args = node.args
+    return [*args.posonlyargs, *args.args, *([args.vararg] if args.vararg else []), *args.kwonlyargs, *([args.kwarg] if args.kwarg else [])]
+
+
+def constexprs(node: ast.FunctionDef) -> tuple[str, ...]:
+    """Parameters annotated `tl.constexpr` (or a bare `constexpr`, or the annotation as a string)."""
+    out = []
+    for arg in parameters(node):
+        text = arg.annotation
+        if text is None:
+            continue
+        if isinstance(text, ast.Constant) and isinstance(text.value, str):
+            if "constexpr" in text.value:
+                out.append(arg.arg)
+        elif any(_decorator_name(part) == "constexpr" for part in ast.walk(text) if isinstance(part, ast.expr)):
+            out.append(arg.arg)
+    return tuple(out)
+
+
+def default_nodes(node: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
+    """(parameter, default) pairs."""
+    positional = [*node.args.posonlyargs, *node.args.args]
+    pairs = list(zip(positional[len(positional) - len(node.args.defaults):], node.args.defaults))
+    pairs += [(arg, value) for arg, value in zip(node.args.kwonlyargs, node.args.kw_defaults) if value is not None]
+    return [(arg.arg, value) for arg, value in pairs]
+
+
+def span(node: ast.stmt | ast.expr, lines: list[str]) -> Span:
+    """Source range of a node; columns count characters, not bytes."""
+    end_line = node.end_lineno or node.lineno
+    return Span(
+        node.lineno, _column(lines, node.lineno, node.col_offset), end_line, _column(lines, end_line, node.end_col_offset or 0),
+    )
+
+
+def _column(lines: list[str], line: int, offset: int) -> int:
+    if 0 < line <= len(lines) and not lines[line - 1].isascii():
+        return len(lines[line - 1].encode()[:offset].decode(errors="replace")) + 1
+    return offset + 1
