@@ -20,20 +20,23 @@ class CheckError(Exception):
     """graphlint did not do its work; the message holds what it said."""
 
 
-def run_check(package: Path, *options: str, timeout: float = 900) -> Report:
+def run_check(package: Path, *options: str, stdin: bytes | None = None, timeout: float = 900) -> Report:
     """The report on one package folder. Paths in it are relative to the folder that holds the package: `vllm/v1/...`.
 
     CheckError when the command fails, is not schema 1, or could not handle a file of the tree for a reason of its own.
     """
-    return decode(run_raw(package, "--output-format", "json", *options, timeout=timeout).encode(), package)
+    return decode(run_raw(package, "--output-format", "json", *options, stdin=stdin, timeout=timeout), package)
 
 
-def run_raw(package: Path, *options: str, timeout: float = 900) -> str:
+def run_raw(package: Path, *options: str, stdin: bytes | None = None, timeout: float = 900) -> bytes:
     """Standard output of `graphlint check PACKAGE --exit-zero`, run beside the package so that paths come out relative."""
     command = [*COMMAND, "check", package.name, "--exit-zero", *options]
-    done = subprocess.run(command, cwd=package.parent, env=environment(), capture_output=True, text=True, check=False, timeout=timeout)
+    done = subprocess.run(
+        command, cwd=package.parent, env=environment(), input=stdin or b"", capture_output=True, check=False, timeout=timeout
+    )
     if done.returncode:
-        raise CheckError(f"graphlint check {package} ended with {done.returncode}: {done.stderr[-2000:]}")
+        said = done.stderr.decode(errors="replace")[-2000:]
+        raise CheckError(f"graphlint check {package} ended with {done.returncode}: {said}")
     return done.stdout
 
 

@@ -10,7 +10,8 @@ Removed padding:
   whole   `X.zero_()` or `X.fill_(v)` of a buffer whose prefix the same function writes
 Removed guards:
   gate    if/else that narrows a CUDA-graph mode before a decode graph manager is made
-  mode    `padded if mode == FULL else live` becomes `padded`
+  narrow  the same as an expression, or by another test than `decode_mode()`
+  mode    `padded if mode == FULL else live`, or the same as a statement, keeps the padded arm only
   guard   `if index < 0: return` and its like at the head of a kernel
   clamp   `tl.maximum(x, 0)`, `x.clamp(min=0)` become `x`
 Exchanged extents:
@@ -29,8 +30,8 @@ from typing import Literal
 
 import msgspec
 
-Kind = Literal["kernel", "host", "assign", "copy", "whole", "gate", "mode", "guard", "clamp", "bound", "unit"]
-KINDS: tuple[Kind, ...] = ("kernel", "host", "assign", "copy", "whole", "gate", "mode", "guard", "clamp", "bound", "unit")
+Kind = Literal["kernel", "host", "assign", "copy", "whole", "gate", "narrow", "mode", "guard", "clamp", "bound", "unit"]
+KINDS: tuple[Kind, ...] = ("kernel", "host", "assign", "copy", "whole", "gate", "narrow", "mode", "guard", "clamp", "bound", "unit")
 #: kinds on which the verdict lists are complete
 LISTED: tuple[Kind, ...] = ("kernel", "host", "gate")
 
@@ -90,12 +91,12 @@ class Mutant(msgspec.Struct, frozen=True):
         return source[: self.start] + self.replacement.encode() + b"\n" * lost + source[self.end :]
 
 
-def mutants_of_package(package: Path) -> list[Mutant]:
-    """Every mutant of a package, by path and line. Paths start with the package's name."""
+def mutants_of_package(package: Path, only: frozenset[str] | None = None) -> list[Mutant]:
+    """Every mutant of a package, by path and position; of the files in `only` where given. Paths start with the package's name."""
     found: list[Mutant] = []
     for path in sorted(package.rglob("*.py")):
         inside = path.relative_to(package.parent)
-        if not SKIPPED_FOLDERS & set(inside.parts):
+        if not SKIPPED_FOLDERS & set(inside.parts) and (only is None or inside.as_posix() in only):
             found += mutants_of_source(path.read_bytes(), inside.as_posix())
     return found
 
@@ -198,6 +199,10 @@ class _Finder:
                 self.move_bound(node.targets[0], scope)
         elif isinstance(node, ast.If):
             self.gate(node, scope)
+            self.mode_branch(node, scope)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp) and _is_mode_choice(node.value):
+            if ast.unparse(node.targets[0]).endswith("mode"):
+                self.remove("narrow", scope, node, ast.unparse(node.targets[0]))
         elif isinstance(node, ast.IfExp):
             self.mode(node, scope)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("clamp", "clamp_", "clamp_min"):
@@ -220,20 +225,30 @@ class _Finder:
 
     def gate(self, node: ast.If, scope: _Scope) -> None:
         arms = [arm[0] for arm in (node.body, node.orelse) if len(arm) == 1]
-        if len(arms) == 2 and all(_narrows_mode(arm) for arm in arms) and "decode_mode" in ast.unparse(node.test):
+        if len(arms) == 2 and all(_narrows_mode(arm) for arm in arms):
             target = arms[0].targets[0] if isinstance(arms[0], ast.Assign) else node.test
-            self.remove("gate", scope, node, ast.unparse(target))
+            if "decode_mode" in ast.unparse(node.test):
+                self.remove("gate", scope, node, ast.unparse(target))
+            elif ast.unparse(target).endswith("mode"):
+                self.remove("narrow", scope, node, ast.unparse(target))
 
     def mode(self, node: ast.IfExp, scope: _Scope) -> None:
-        test = ast.unparse(node.test)
-        if re.search(r"(==|is) CUDAGraphMode\.FULL$", test):
-            padded, live = node.body, node.orelse
-        elif re.search(r"(!=|is not) CUDAGraphMode\.FULL$", test):
-            padded, live = node.orelse, node.body
-        else:
-            return
-        if not isinstance(live, ast.Constant):
+        full = _is_full_test(node.test)
+        if full is not None and not isinstance(node.orelse if full else node.body, ast.Constant):
+            padded = node.body if full else node.orelse
             self.replace("mode", scope, node, padded, _word(padded))
+
+    def mode_branch(self, node: ast.If, scope: _Scope) -> None:
+        """Both arms give the same names a value, one for FULL and one for the other modes."""
+        full = _is_full_test(node.test)
+        names = [ast.unparse(one.targets[0]) for one in node.body if isinstance(one, ast.Assign)]
+        others = [ast.unparse(one.targets[0]) for one in node.orelse if isinstance(one, ast.Assign)]
+        only_assignments = names == others and len(names) == len(node.body) == len(node.orelse)
+        if full is None or not only_assignments or all(_narrows_mode(one) for one in node.body):
+            return
+        kept = node.body if full else node.orelse
+        indent = "\n" + " " * node.col_offset
+        self.emit("mode", scope, node, names[0], indent.join(ast.unparse(one) for one in kept))
 
     def move_bound(self, target: ast.Subscript, scope: _Scope) -> None:
         """Start the tail at the padded count, unless the tail already ends there (that would be the removed fill again)."""
@@ -306,13 +321,29 @@ def _narrows_mode(node: ast.stmt) -> bool:
     return isinstance(node, ast.Assign) and "mode" in ast.unparse(node.targets[0]) and "CUDAGraphMode." in ast.unparse(node.value)
 
 
+def _is_mode_choice(node: ast.IfExp) -> bool:
+    return all(ast.unparse(arm).startswith("CUDAGraphMode.") for arm in (node.body, node.orelse))
+
+
+def _is_full_test(test: ast.expr) -> bool | None:
+    """True for `mode == CUDAGraphMode.FULL`, False for its negation, None for anything else."""
+    if isinstance(test, ast.Compare) and len(test.ops) == 1 and ast.unparse(test.comparators[0]) == "CUDAGraphMode.FULL":
+        if isinstance(test.ops[0], ast.Eq | ast.Is):
+            return True
+        if isinstance(test.ops[0], ast.NotEq | ast.IsNot):
+            return False
+    return None
+
+
 def _is_scalar(node: ast.expr) -> bool:
     """A value that a whole tail can be set to: a literal, a constant's name, or one element."""
     if isinstance(node, ast.UnaryOp):
         return _is_scalar(node.operand)
     if isinstance(node, ast.Subscript):
         return not isinstance(node.slice, ast.Slice | ast.Tuple)
-    return isinstance(node, ast.Constant) or (isinstance(node, ast.Name | ast.Attribute) and bool(re.search(r"(PAD|NULL|pad|null)\w*$", ast.unparse(node))))
+    if isinstance(node, ast.Name | ast.Attribute):
+        return bool(re.search(r"(PAD|NULL|pad|null)\w*$", ast.unparse(node)))
+    return isinstance(node, ast.Constant)
 
 
 def _is_zero(node: ast.expr) -> bool:
@@ -320,8 +351,8 @@ def _is_zero(node: ast.expr) -> bool:
 
 
 def _is_call_of(node: ast.Call, module: str, name: str) -> bool:
-    function = node.func
-    return isinstance(function, ast.Attribute) and function.attr == name and isinstance(function.value, ast.Name) and function.value.id == module
+    called = node.func
+    return isinstance(called, ast.Attribute) and called.attr == name and isinstance(called.value, ast.Name) and called.value.id == module
 
 
 def _word(node: ast.expr) -> str:
