@@ -10,7 +10,7 @@ from graphlint.facts.kernels import Deref, Segment, Span
 from graphlint.kernel_models import derefs
 from graphlint.kernel_models.conditions import conjunction, conjuncts, negate
 from graphlint.kernel_models.lanes import Lanes, Loops, Solver, is_arange
-from graphlint.kernel_models.linear import Poly, add, canonical, contains, depends, minimum, poly, rebuild, scale, substitute, to_expr, walk
+from graphlint.kernel_models.linear import Poly, add, canonical, contains, depends, marks, minimum, poly, rebuild, scale, substitute, to_expr, walk
 from graphlint.kernel_models.state import State
 
 Kind = Literal["load", "store", "atomic"]
@@ -109,6 +109,8 @@ class Recorder:
     def _forks(self, address: Expr, conds: list[Expr], depth: int = 0) -> list[tuple[Expr, list[Expr]]]:
         """The address under each outcome of the uniform conditions inside it, with those conditions."""
         address = resolve(address, conds)
+        if not any(part[0] == "if" for part in marks(address)):
+            return [(address, conds)]
         test = next((part[1] for part in _shallow(address) if part[0] == "if" and self._uniform(part[1])), None)
         if test is None or depth >= MAX_FORKS:
             return [(address, conds)]
@@ -213,17 +215,20 @@ class Recorder:
         if value is None:
             self._emit(pointer, kind, offset, None, holds, exact, False, span)
         else:
-            for part, more, negative in self._split(resolve(value, holds), holds, offset):
-                self._emit(pointer, kind, offset, part, more, exact, negative, span)
+            for part, more, negative in self._split(resolve(value, holds), holds, offset, len(holds)):
+                self._emit(pointer, kind, offset, part, more, exact, negative, span, len(holds))
         return pointer, offset
 
     # ---- segments
 
-    def _solve(self, offset: Poly, conds: list[Expr]) -> tuple[Lanes, list[Expr], dict[Expr, Expr], list[Expr]]:
+    def _solve(self, offset: Poly, conds: list[Expr], split: int | None = None) -> tuple[Lanes, list[Expr], dict[Expr, Expr], list[Expr]]:
         """Lanes, the conditions left over, the pinned program ids, and the conditions as solved."""
         pins: dict[Expr, Expr] = {}
         kept: list[Expr] = []
-        for cond in conds:
+        cut = None
+        for position, cond in enumerate(conds):
+            if position == split:
+                cut = len(kept)
             pin = _pin(cond)
             if pin is not None and pin[0] not in pins:
                 pins[pin[0]] = pin[1]
@@ -234,42 +239,45 @@ class Recorder:
         solved = [cond if _pin(cond) else _substitute_all(cond, pins) for cond in kept]
         place = poly(_substitute_all(to_expr(offset), pins)) if pins else offset
         loops = {atom: tuple(_substitute_all(end, pins) for end in ends) for atom, ends in self.loops.items()} if pins else self.loops
-        solver = Solver(loops, solved, set(self.data) - set(self.loops))  # type: ignore[arg-type]
+        solver = Solver(loops, solved, set(self.data) - set(self.loops), cut)  # type: ignore[arg-type]
         lanes = solver.solve(place)
-        left = [kept[i] for i in range(len(kept)) if i not in lanes.folded and solved[i] not in (("const", True),)]
+        left = [
+            kept[i] for i in range(len(kept))
+            if i not in lanes.folded and solved[i] != ("const", True) and (solved[i] is kept[i] or self._dynamic(solved[i]))
+        ]
         return lanes, left, pins, solved
 
-    def _split(self, value: Expr, conds: list[Expr], offset: Poly, depth: int = 0) -> list[tuple[Expr, list[Expr], bool]]:
+    def _split(self, value: Expr, conds: list[Expr], offset: Poly, at: int, depth: int = 0) -> list[tuple[Expr, list[Expr], bool]]:
         """The value in parts of the interval: (value, conditions, whether this part is the one beyond a bound)."""
         if depth < 2:
             if value[0] == "if":
-                parts = self._cut(conjuncts(value[1]), conjuncts(negate(value[1])), conds, offset)
+                parts = self._cut(conjuncts(value[1]), conjuncts(negate(value[1])), conds, offset, at)
                 if parts is not None:
                     yes, no = parts
                     return [
-                        *self._split(resolve(value[2], yes), yes, offset, depth + 1),
-                        *((part, more, True) for part, more, _ in self._split(resolve(value[3], no), no, offset, depth + 1)),
+                        *self._split(resolve(value[2], yes), yes, offset, at, depth + 1),
+                        *((part, more, True) for part, more, _ in self._split(resolve(value[3], no), no, offset, at, depth + 1)),
                     ]
             masked = [part for part in _shallow(value) if part[0] == "load" and part[3] is not None and part[4] is not None]
             for load in masked[:1]:
                 known = set(conds)
                 left = [cond for cond in conjuncts(load[3]) if cond not in known]
-                parts = self._cut(left, conjuncts(negate(left[0])) if len(left) == 1 else [], conds, offset) if left else None
+                parts = self._cut(left, conjuncts(negate(left[0])) if len(left) == 1 else [], conds, offset, at) if left else None
                 if parts is not None:
                     beyond = substitute(value, load, load[4])
                     return [(value, parts[0], False), (beyond, parts[1], True)]
         return [(value, conds, False)]
 
-    def _cut(self, yes: list[Expr], no: list[Expr], conds: list[Expr], offset: Poly) -> tuple[list[Expr], list[Expr]] | None:
+    def _cut(self, yes: list[Expr], no: list[Expr], conds: list[Expr], offset: Poly, at: int) -> tuple[list[Expr], list[Expr]] | None:
         """Conditions of the two parts when both tests bound the interval, else None."""
         if not yes or not no or any(self._uniform(cond) and not contains(cond, lambda part: part[0] == "pid") for cond in [*yes, *no]):
             return None
-        before = self._solve(offset, conds)
+        before = self._solve(offset, conds, at)
         whole = set(before[1])
         arms = []
         for arm in (yes, no):
             more = [*conds, *(cond for cond in arm if cond not in conds)]
-            lanes, left = self._solve(offset, more)[:2]
+            lanes, left = self._solve(offset, more, at)[:2]
             if any(cond in arm and cond not in whole for cond in left) or before[0].exact and not lanes.exact:
                 return None
             arms.append(more)
@@ -277,19 +285,24 @@ class Recorder:
 
     def _emit(
         self, pointer: str, kind: Kind, offset: Poly, value: Expr | None, conds: list[Expr], exact: bool, beyond: bool, span: Span,
+        split: int | None = None,
     ) -> None:
-        lanes, left, pins, _ = self._solve(offset, conds)
+        lanes, left, pins, _ = self._solve(offset, conds, split)
         if _empty(lanes):
             return
         role = lanes.role
         stored = None
         if value is not None:
+            name = self.names.get(value)
             value = _substitute_all(value, pins)
             stored = self.named(value)
+            if name is not None and stored[0] != "let":
+                stored = ("let", name, stored)
             if role == "lane" and kind == "store" and not self._own_data(value):
                 guarded = any(self._dynamic(cond) for cond in left)
                 past = lanes.raised and lanes.lo != ZERO or lanes.raised_inner and lanes.inner is not None and lanes.inner[0] != ZERO
-                if beyond or guarded or past:
+                single = bool(pins) and not lanes.per_program and lanes.lo != ZERO
+                if beyond or guarded or past or single:
                     role = "fill"
         if contains(conjunction(left), lambda part: part == UNKNOWN):
             exact = False
@@ -313,12 +326,12 @@ class Recorder:
 
 def resolve(expr: Expr, conds: list[Expr]) -> Expr:
     """`expr` with every `if` whose test the conditions decide replaced by the arm taken."""
-    if not contains(expr, lambda part: part[0] == "if"):
-        return expr
     return _resolve(expr, set(conds))
 
 
 def _resolve(expr: Expr, known: set[Expr]) -> Expr:
+    if not any(part[0] == "if" for part in marks(expr)):
+        return expr
     if expr[0] == "if":
         yes, no = conjuncts(expr[1]), conjuncts(negate(expr[1]))
         if all(part in known for part in yes):

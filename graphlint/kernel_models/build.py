@@ -10,7 +10,7 @@ from graphlint.facts.kernels import KernelModel, Segment
 from graphlint.kernel_models import scan
 from graphlint.kernel_models.accesses import POINTER_NAME, Draft
 from graphlint.kernel_models.interp import Interpreter
-from graphlint.kernel_models.linear import Poly, canonical, multiply, plain, poly, same, to_expr, walk
+from graphlint.kernel_models.linear import Poly, canonical, forget, multiply, plain, poly, same, to_expr, walk
 from graphlint.kernel_models.state import State
 
 
@@ -22,6 +22,7 @@ def build(
     `helpers` are the other jit functions of the module (and of the class) by name; calls of them are inlined. Never raises: what is not
     understood is listed in `unknown`, and when the interpretation breaks off, every segment found so far is inexact.
     """
+    forget()
     interp = Interpreter(node, qualname, source_lines, helpers or {})
     recorder = interp.recorder
     complete = True

@@ -10,6 +10,12 @@ _OPPOSITE = {
 }
 
 TRUE: Expr = ("const", True)
+_YES = (TRUE, ("const", 1))
+_NO = (("const", False), ("const", 0))
+
+
+def _boolean(expr: Expr) -> bool:
+    return expr[0] in ("cmp", "and", "or") or expr[0] == "if" and expr[2] in _YES and expr[3] in _NO
 
 
 def conjuncts(cond: Expr | None) -> list[Expr]:
@@ -23,6 +29,10 @@ def conjuncts(cond: Expr | None) -> list[Expr]:
         return conjuncts(cond[2]) + conjuncts(cond[3])
     if op == "and":
         return [part for arm in cond[1:] for part in conjuncts(arm)]
+    if op == "if" and cond[2] in _YES and cond[3] in _NO:
+        return conjuncts(cond[1])
+    if op == "cmp" and cond[1] in ("!=", "==") and cond[3] in (("const", 0), ("const", False)) and _boolean(cond[2]):
+        return conjuncts(cond[2] if cond[1] == "!=" else negate(cond[2]))
     if op == "un" and cond[1] in ("not", "~"):
         inner = cond[2]
         flipped = negate(inner)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from graphlint.facts.expr import Expr
 from graphlint.facts.kernels import Deref, Span
-from graphlint.kernel_models.linear import Poly, add, contains, poly, rebuild, to_expr, walk
+from graphlint.kernel_models.linear import Poly, add, depends, poly, rebuild, to_expr, walk
 
 
 def find(
@@ -19,7 +19,7 @@ def find(
         for atom in mono:
             for load in _loads(atom):
                 direct = load == atom and coef == 1 and len(mono) == 1
-                minus = -offset.get((), 0) if direct and not _leads_run(offset, load) else 0
+                minus = -offset.get((), 0) if direct else 0
                 minus = max(minus, _inner_decrement(atom, load))
                 clamped = load != atom and _clamped(atom, load)
                 guarded = clamped or holds_lower_bound(load, conds, loops)
@@ -27,10 +27,6 @@ def find(
                 if seen is None or minus > seen.decrement:
                     out[load[1]] = Deref(pointer, load[1], named(index), max(minus, 0), guarded, span)
     return list(out.values())
-
-
-def _leads_run(offset: Poly, load: Expr) -> bool:
-    return False
 
 
 def _loads(expr: Expr) -> list[Expr]:
@@ -50,7 +46,7 @@ def _inner_decrement(atom: Expr, load: Expr) -> int:
     if atom == load:
         return 0
     for part in walk(atom):
-        if part[0] == "bin" and part[1] in ("+", "-"):
+        if part[0] == "bin" and depends(part, load) and part[1] in ("+", "-"):
             sum_ = poly(part)
             if sum_.get((load,)) == 1:
                 return max(-sum_.get((), 0), 0)
@@ -60,11 +56,11 @@ def _inner_decrement(atom: Expr, load: Expr) -> int:
 def _clamped(atom: Expr, load: Expr) -> bool:
     """Whether the load reaches the index through `max` or a `where` that tests it."""
     for part in walk(atom):
-        if part[0] == "call" and part[1] == ("global", "max") and contains(part, lambda x: x == load):
+        if part[0] == "call" and part[1] == ("global", "max") and depends(part, load):
             return True
-        if part[0] == "call" and part[1][0] == "attr" and part[1][2] in ("clamp", "maximum") and contains(part, lambda x: x == load):
+        if part[0] == "call" and part[1][0] == "attr" and part[1][2] in ("clamp", "maximum") and depends(part, load):
             return True
-        if part[0] == "if" and contains(part[1], lambda x: x == load):
+        if part[0] == "if" and depends(part[1], load):
             return True
     return False
 
@@ -72,9 +68,9 @@ def _clamped(atom: Expr, load: Expr) -> bool:
 def holds_lower_bound(load: Expr, conds: list[Expr], loops: list[tuple[Expr, Expr, Expr]]) -> bool:
     """Whether a condition on the path, a mask or a loop keeps the loaded value from being negative, zero or a sentinel."""
     for cond in conds:
+        if not depends(cond, load):
+            continue
         for part in walk(cond):
-            if part == load:
-                continue
             if part[0] == "cmp" and _bounds_below(part, load):
                 return True
         if cond == load or cond[0] in ("and", "or") and load in cond[1:]:
@@ -85,10 +81,10 @@ def holds_lower_bound(load: Expr, conds: list[Expr], loops: list[tuple[Expr, Exp
 def _bounds_below(cond: Expr, load: Expr) -> bool:
     gap = add(poly(cond[2]), poly(cond[3]), -1)
     if cond[1] in ("==", "!="):
-        return any(contains(atom, lambda x: x == load) for mono in gap for atom in mono)
+        return any(depends(atom, load) for mono in gap for atom in mono)
     up = cond[1] in (">", ">=")
     for mono, coef in gap.items():
-        if any(contains(atom, lambda x: x == load) for atom in mono):
+        if any(depends(atom, load) for atom in mono):
             if (coef > 0) == up:
                 return True
             siblings = [m for m in gap if len(m) == 1 and m[0][0] == "load" and m[0][1] == load[1] and m[0] != load]
@@ -98,4 +94,4 @@ def _bounds_below(cond: Expr, load: Expr) -> bool:
 
 
 def _positive(sum_: Poly, load: Expr) -> bool:
-    return any(coef > 0 and any(contains(atom, lambda x: x == load) for atom in mono) for mono, coef in sum_.items())
+    return any(coef > 0 and any(depends(atom, load) for atom in mono) for mono, coef in sum_.items())

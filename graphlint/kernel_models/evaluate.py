@@ -9,7 +9,7 @@ from graphlint.facts.expr import NONE, ONE, UNKNOWN, ZERO, Expr
 from graphlint.kernel_models import scan
 from graphlint.kernel_models.accesses import Recorder
 from graphlint.kernel_models.conditions import conjuncts, negate
-from graphlint.kernel_models.linear import canonical, fold, rebuild
+from graphlint.kernel_models.linear import canonical, fold, rebuild, size
 from graphlint.kernel_models.state import State
 
 #: A value of more parts than this is kept as an opaque local: its text would help nobody, and the cost stays bounded.
@@ -68,7 +68,7 @@ class Evaluator:
 
     def bounded(self, name: str, value: Expr) -> Expr:
         """`value`, or an opaque local when it is too large to carry on."""
-        return value if _size(value, MAX_SIZE) >= 0 else self.recorder.opaque(name, value)
+        return value if size(value) <= MAX_SIZE else self.recorder.opaque(name, value)
 
     @staticmethod
     def operator(node: ast.operator) -> str:
@@ -292,20 +292,3 @@ def _spread(expr: Expr, dims: tuple[Expr, ...]) -> Expr:
         return ("index", expr, *dims)
     return rebuild(expr, lambda part: _spread(part, dims))
 
-
-def _size(expr: Expr, budget: int) -> int:
-    """What is left of `budget` after counting the parts of `expr`; negative when it does not suffice."""
-    budget -= 1
-    for part in expr[1:]:
-        if budget < 0:
-            return budget
-        if isinstance(part, tuple):
-            budget = _size(part, budget) if part and isinstance(part[0], str) else _group(part, budget)
-    return budget
-
-
-def _group(parts: tuple[object, ...], budget: int) -> int:
-    for part in parts:
-        if isinstance(part, tuple) and budget >= 0:
-            budget = _size(part, budget) if part and isinstance(part[0], str) else _group(part, budget)
-    return budget

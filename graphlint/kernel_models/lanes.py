@@ -10,7 +10,7 @@ from __future__ import annotations
 from graphlint.facts.expr import ONE, UNKNOWN, ZERO, Expr
 from graphlint.kernel_models.conditions import Bound, bound
 from graphlint.kernel_models.linear import (
-    Monomial, Poly, add, constant, contains, depends, difference, minimum, poly, scale, substitute, to_expr,
+    Monomial, Poly, add, constant, contains, depends, difference, minimum, ordered, poly, scale, substitute, to_expr,
 )
 
 Loops = dict[Expr, tuple[Expr, Expr, Expr]]
@@ -19,7 +19,7 @@ Loops = dict[Expr, tuple[Expr, Expr, Expr]]
 class Group:
     """Index variables that share one multiplier, as one variable `var` in [lo, hi)."""
 
-    __slots__ = ("atoms", "bounded", "exact", "factor", "hi", "lo", "raised", "rounded", "var")
+    __slots__ = ("atoms", "bounded", "exact", "factor", "hi", "lo", "narrowed", "raised", "rounded", "var")
 
     def __init__(self, factor: tuple[int, Monomial], var: Poly, atoms: list[Expr], lo: Poly, hi: Poly | None) -> None:
         self.factor = factor
@@ -35,6 +35,8 @@ class Group:
         self.raised = False
         #: the upper end came from a mask or guard
         self.bounded = False
+        #: a condition leaves out values of a loop variable (a mask on an arange only undoes its padding)
+        self.narrowed = False
 
 
 class Lanes:
@@ -66,12 +68,19 @@ def is_arange(atom: Expr) -> bool:
     return atom[0] == "arange" or atom[0] == "index" and is_arange(atom[1])
 
 
+def _part_of_pid(atom: Expr) -> bool:
+    """`pid // n` or `pid % n`: one program axis that numbers two dimensions."""
+    return atom[0] == "bin" and atom[1] in ("//", "%") and atom[2][0] == "pid" and atom[3][0] in ("param", "const", "global")
+
+
 class Solver:
     """Solves one access; `loops` gives the range of every loop variable of the kernel."""
 
-    def __init__(self, loops: Loops, conds: list[Expr], data: set[Expr]) -> None:
+    def __init__(self, loops: Loops, conds: list[Expr], data: set[Expr], split: int | None = None) -> None:
         self.loops = loops
         self.conds = conds
+        #: conditions from this position on cut one interval in two: their bound replaces the one before
+        self.split = len(conds) if split is None else split
         #: opaque locals
         self.data = data
         self.out = Lanes()
@@ -81,7 +90,7 @@ class Solver:
 
     def is_index(self, atom: Expr) -> bool:
         """Whether an atom counts lanes."""
-        return atom[0] == "pid" or atom in self.loops or is_arange(atom)
+        return atom[0] == "pid" or atom in self.loops or is_arange(atom) or _part_of_pid(atom)
 
     def moving(self, mono: Monomial) -> bool:
         """Whether a monomial contains an index variable."""
@@ -185,6 +194,10 @@ class Solver:
             group.exact = step == ONE
             group.raised = bool(poly(start))
             return group
+        if _part_of_pid(atom):
+            axis = atom[2][1]
+            whole: Expr = ("call", ("global", "cdiv"), (("nprog", axis), atom[3]), (), 0)
+            return Group(factor, var, [atom], {}, poly(whole if atom[1] == "//" else atom[3]))
         first, last = _arange(atom)
         return Group(factor, var, [atom], poly(first), poly(last))
 
@@ -216,17 +229,19 @@ class Solver:
             return
         for position, cond in enumerate(self.conds):
             found = bound(cond, group.var, self.moving)
-            if found is not None and self._narrow(group, found):
+            if found is not None and self._narrow(group, found, position >= self.split):
                 self.out.folded.add(position)
         if group.rounded and not group.bounded:
             self.out.exact = False
 
-    def _narrow(self, group: Group, found: Bound) -> bool:
+    def _narrow(self, group: Group, found: Bound, cut: bool) -> bool:
         limit = found.limit
         if found.op == "<":
-            if group.hi is None or not group.bounded and group.exact and not group.rounded and self._covers_block(group):
+            if cut or group.hi is None or not group.bounded and group.exact and not group.rounded and self._covers_block(group):
                 group.hi, group.exact = limit, group.exact or group.hi is None
+                group.narrowed = group.narrowed or any(atom in self.loops for atom in group.atoms)
             elif constant(add(limit, group.hi, -1)) is None:
+                group.narrowed = True
                 if group.rounded and not group.bounded:
                     self.out.exact = False
                 group.hi = poly(("call", ("global", "min"), (to_expr(limit), to_expr(group.hi)), (), 0))
@@ -243,8 +258,10 @@ class Solver:
             else:
                 group.lo = limit
             group.raised = group.raised or bool(limit)
+            group.narrowed = True
             return True
         if found.op == "==":
+            group.narrowed = True
             group.lo, group.hi, group.bounded, group.exact, group.rounded = limit, add(limit, {(): 1}), True, True, False
             group.raised = group.raised or bool(limit)
             return True
@@ -305,12 +322,17 @@ class Solver:
         for mono, coef in offset.items():
             if mono in rest and any(self._is_data(atom) or contains(atom, self.is_index) for atom in mono) and mono not in offset_pids:
                 if coef > 1 or coef == 1 and len(mono) > 1:
-                    return mono
+                    return next((group for group in groups if group.factor[1] and self._run_of(group, mono, coef)), mono)
                 continue
             for group in groups:
                 if group.factor != (1, ()) and any(atom in mono for atom in group.atoms) and self.moving(mono):
                     return group
         return None
+
+    def _run_of(self, group: Group, mono: Monomial, coef: int) -> bool:
+        """Whether a group counts rows from a loaded start: `(start + i) * stride`."""
+        left = _divide(mono, group.factor[1])
+        return left is not None and len(left) == 1 and coef == group.factor[0] and self._is_data(left[0])
 
     def _is_data(self, atom: Expr) -> bool:
         return atom[0] == "load" or atom in self.data or contains(atom, lambda part: part[0] == "load")
@@ -335,41 +357,54 @@ class Solver:
         self._number(group)
 
     def _number(self, group: Group) -> None:
-        pids = [atom for atom in group.atoms if atom[0] == "pid"]
+        pids = [atom[2] if atom[0] == "bin" else atom for atom in group.atoms if atom[0] in ("pid", "bin")]
         if pids:
             self.out.axis = pids[0][1]
             self.out.per_program = True
 
     def _rows(self, row: Group, groups: list[Group], rest: Poly) -> None:
         coef, factor = row.factor
-        base: Poly = {}
-        inner: Poly = {}
-        for mono, value in rest.items():
-            left = _divide(mono, factor)
-            if left is not None and value % coef == 0 and (factor or left):
-                base = add(base, {left: value // coef})
-            elif len(mono) <= 1:
-                inner[mono] = value
+        base, inner = self._parts(rest, row.factor)
         self.out.width = {factor: coef}
         self._interval(row, base)
         self._inside([group for group in groups if group is not row], inner)
 
+    @staticmethod
+    def _parts(rest: Poly, width: tuple[int, Monomial]) -> tuple[Poly, Poly]:
+        """The rest of an offset as (rows, inside a row); terms of a middle dimension are left out."""
+        coef, factor = width
+        rows: Poly = {}
+        inner: Poly = {}
+        for mono, value in rest.items():
+            left = _divide(mono, factor)
+            if left is not None and value % coef == 0 and (factor or left):
+                rows = add(rows, {left: value // coef})
+            elif len(mono) <= 1:
+                inner[mono] = value
+        return rows, inner
+
     def _indirect_row(self, row: Monomial, groups: list[Group], rest: Poly) -> None:
         out = self.out
         data = [atom for atom in row if self._is_data(atom)]
+        data.sort(key=lambda atom: atom[0] == "load" and "stride" in str(atom[1]).lower())
         if data:
             out.role = "indirect"
-            out.lo = data[0]
-            out.hi = to_expr(add(poly(data[0]), {(): 1}))
-            out.width = {tuple(atom for atom in row if atom is not data[0]): rest[row]}
+            factor = tuple(atom for atom in row if atom is not data[0])
+            base, inner = self._parts(rest, (rest[row], factor))
+            out.lo = to_expr(base)
+            out.hi = to_expr(add(base, {(): 1}))
+            out.width = {factor: rest[row]}
         else:
             out.exact = False
-        self._inside(groups, {mono: coef for mono, coef in rest.items() if mono != row and len(mono) <= 1})
+            inner = {mono: coef for mono, coef in rest.items() if mono != row and len(mono) <= 1}
+        self._inside(groups, inner)
 
     def _inside(self, groups: list[Group], base: Poly) -> None:
         """Interval of the trailing dimension."""
         out = self.out
         unit = [group for group in groups if group.factor == (1, ())]
+        if any(group.narrowed for group in groups if group not in unit[-1:]):
+            out.exact = False
         if unit:
             group = unit[-1]
             hi = UNKNOWN if group.hi is None else to_expr(add(group.hi, base))
@@ -435,11 +470,11 @@ def _arange(atom: Expr) -> tuple[Expr, Expr]:
 
 
 def _times(factor: tuple[int, Monomial], other: tuple[int, Monomial]) -> tuple[int, Monomial]:
-    return factor[0] * other[0], tuple(sorted(factor[1] + other[1], key=repr))
+    return factor[0] * other[0], ordered(factor[1] + other[1])
 
 
 def _raise(p: Poly, coef: int, mono: Monomial) -> Poly:
-    return {tuple(sorted(key + mono, key=repr)): value * coef for key, value in p.items()}
+    return {ordered(key + mono): value * coef for key, value in p.items()}
 
 
 def _divide(mono: Monomial, factor: Monomial) -> Monomial | None:

@@ -15,6 +15,7 @@ Poly = dict[Monomial, int]
 
 #: Sums and products beyond this many terms stay opaque: nothing in an address needs more, and the cost stays bounded.
 MAX_TERMS = 40
+_LEAVES = frozenset(("const", "param", "global", "local", "func", "unknown", "pid", "nprog"))
 
 
 def poly(expr: Expr) -> Poly:
@@ -76,7 +77,23 @@ def times(a: Monomial, b: Monomial) -> Monomial:
         return b
     if not b:
         return a
-    return tuple(sorted(a + b, key=repr))
+    return ordered(a + b)
+
+
+def ordered(atoms: Monomial) -> Monomial:
+    """Factors in canonical order."""
+    return tuple(sorted(atoms, key=_text)) if len(atoms) > 1 else atoms
+
+
+def _text(atom: Expr) -> str:
+    found = _texts.get(id(atom))
+    if found is None:
+        found = _texts[id(atom)] = (atom, repr(atom))
+    return found[1]
+
+
+def _rank(term: tuple[Monomial, int]) -> tuple[bool, tuple[str, ...]]:
+    return term[1] < 0, tuple(_text(atom) for atom in term[0])
 
 
 def constant(p: Poly) -> int | None:
@@ -90,7 +107,9 @@ def to_expr(p: Poly) -> Expr:
     """An expression in canonical order: equal polynomials give equal expressions."""
     if not p:
         return ZERO
-    terms = sorted(((mono, coef) for mono, coef in p.items() if mono), key=lambda item: (item[1] < 0, repr(item[0])))
+    terms = [(mono, coef) for mono, coef in p.items() if mono]
+    if len(terms) > 1:
+        terms.sort(key=_rank)
     out: Expr | None = None
     for mono, coef in terms:
         body = mono[0]
@@ -137,8 +156,11 @@ def plain(expr: Expr) -> Expr:
 def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     """`expr` with `change` applied to each direct sub-expression, the same object when nothing changes."""
     op = expr[0]
-    if op in ("const", "param", "global", "local", "func", "unknown", "pid", "nprog"):
+    if op in _LEAVES:
         return expr
+    if op in ("bin", "cmp"):
+        a, b = change(expr[2]), change(expr[3])
+        return expr if a is expr[2] and b is expr[3] else (op, expr[1], a, b)
     if op == "call":
         args = tuple(change(arg) for arg in expr[2])
         kwargs = tuple((key, change(value)) for key, value in expr[3])
@@ -155,7 +177,9 @@ def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def substitute(expr: Expr, old: Expr, new: Expr) -> Expr:
-    """`expr` with every `old` replaced by `new`; the indices of loads inside stay canonical."""
+    """`expr` with every `old` (a marked one) replaced by `new`; the indices of loads inside stay canonical."""
+    if old not in marks(expr):
+        return expr
     if expr == old:
         return new
     out = rebuild(expr, lambda part: substitute(part, old, new))
@@ -202,8 +226,59 @@ def _compare(op: str, gap: int) -> bool:
 
 
 def contains(expr: Expr, wanted: Callable[[Expr], bool]) -> bool:
-    """Whether `wanted` holds for the expression or any part of it."""
-    return any(wanted(part) for part in walk(expr))
+    """Whether `wanted` holds for any marked part of the expression (see `marks`)."""
+    return any(wanted(part) for part in marks(expr))
+
+
+#: What `marks` and `size` know of an expression, by identity; the expression is kept so that its identity stays taken.
+_known: dict[int, tuple[Expr, int, frozenset[Expr]]] = {}
+_texts: dict[int, tuple[Expr, str]] = {}
+_NOTHING: frozenset[Expr] = frozenset()
+_MARKED = ("pid", "local", "load", "arange", "if", "unknown")
+
+
+def forget() -> None:
+    """Drops what is remembered of expressions; called once a kernel."""
+    _known.clear()
+    _texts.clear()
+
+
+def marks(expr: Expr) -> frozenset[Expr]:
+    """The parts of an expression (itself included) that decide what may be done with it: program ids, locals, loads, aranges, ifs, unknowns."""
+    return _look(expr)[2]
+
+
+def size(expr: Expr) -> int:
+    """Number of parts, shared ones counted each time they occur."""
+    return _look(expr)[1]
+
+
+def _look(expr: Expr) -> tuple[Expr, int, frozenset[Expr]]:
+    found = _known.get(id(expr))
+    if found is not None:
+        return found
+    op = expr[0]
+    parts: list[Expr]
+    if op in _LEAVES:
+        parts = []
+    elif op in ("bin", "cmp"):
+        parts = [expr[2], expr[3]]
+    elif op == "call":
+        parts = [expr[1], *expr[2], *(value for _, value in expr[3])]
+    elif op == "dict":
+        parts = [part for pair in expr[1:] for part in pair]
+    else:
+        parts = [part for part in expr[1:] if isinstance(part, tuple)]
+    total = 1
+    found_marks = frozenset((expr,)) if op in _MARKED else _NOTHING
+    for part in parts:
+        _, count, inner = _look(part)
+        total += count
+        if inner and not inner <= found_marks:
+            found_marks = found_marks | inner if found_marks else inner
+    result = expr, total, found_marks
+    _known[id(expr)] = result
+    return result
 
 
 def walk(expr: Expr) -> list[Expr]:
@@ -217,17 +292,12 @@ def walk(expr: Expr) -> list[Expr]:
             out.extend(value for _, value in part[3])
         elif op == "dict":
             out.extend(x for pair in part[1:] for x in pair)
-        elif op not in ("const", "param", "global", "local", "func", "unknown", "pid", "nprog"):
+        elif op not in _LEAVES:
             out.extend(x for x in part[1:] if isinstance(x, tuple))
     return out
 
 
 def depends(expr: Expr, part: Expr) -> bool:
-    """Whether `part` occurs in `expr`."""
-    return contains(expr, lambda x: x == part)
+    """Whether the marked expression `part` occurs in `expr`."""
+    return part in marks(expr)
 
-
-__all__ = [
-    "MAX_TERMS", "NONE", "ONE", "ZERO", "Monomial", "Poly", "add", "canonical", "constant", "contains", "depends", "difference", "fold",
-    "minimum", "multiply", "plain", "poly", "rebuild", "same", "scale", "substitute", "times", "to_expr", "walk",
-]
