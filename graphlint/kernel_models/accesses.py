@@ -24,11 +24,13 @@ MAX_FORKS = 4
 class Draft:
     """A segment before the pointer's other segments are known."""
 
-    __slots__ = ("flat", "segment", "width")
+    __slots__ = ("segment", "table", "width")
 
-    def __init__(self, segment: Segment, width: Poly | None) -> None:
+    def __init__(self, segment: Segment, width: Poly | None, table: bool = False) -> None:
         self.segment = segment
         self.width = width
+        #: the address is an element of the pointer parameter, not the parameter
+        self.table = table
 
 
 class Recorder:
@@ -213,10 +215,10 @@ class Recorder:
         self.derefs.extend(derefs.find(pointer, offset, holds, [self.loops[atom] for atom in state.loops], span, self.named))
         exact = not state.blurred
         if value is None:
-            self._emit(pointer, kind, offset, None, holds, exact, False, span)
+            self._emit(pointer, kind, offset, None, holds, exact, False, span, None, base[0] != "param")
         else:
             for part, more, negative in self._split(resolve(value, holds), holds, offset, len(holds)):
-                self._emit(pointer, kind, offset, part, more, exact, negative, span, len(holds))
+                self._emit(pointer, kind, offset, part, more, exact, negative, span, len(holds), base[0] != "param")
         return pointer, offset
 
     # ---- segments
@@ -285,7 +287,7 @@ class Recorder:
 
     def _emit(
         self, pointer: str, kind: Kind, offset: Poly, value: Expr | None, conds: list[Expr], exact: bool, beyond: bool, span: Span,
-        split: int | None = None,
+        split: int | None = None, table: bool = False,
     ) -> None:
         lanes, left, pins, _ = self._solve(offset, conds, split)
         if _empty(lanes):
@@ -311,7 +313,7 @@ class Recorder:
             pointer, kind, self.named(lanes.lo), self.named(lanes.hi), role, lanes.axis, stored,  # type: ignore[arg-type]
             tuple(self.named(cond) for cond in left), exact and lanes.exact, inner, span,
         )
-        self.drafts.append(Draft(segment, lanes.width))
+        self.drafts.append(Draft(segment, lanes.width, table))
 
     def _dynamic(self, cond: Expr) -> bool:
         """Whether a condition looks at data (a loaded value) or at a program id, not at launch constants alone."""

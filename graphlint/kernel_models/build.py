@@ -93,12 +93,15 @@ def _harmonise(drafts: list[Draft]) -> list[Segment]:
     the rows are full.
     """
     flat = {
-        draft.segment.pointer
+        (draft.segment.pointer, draft.table)
         for draft in drafts
         if draft.width is None and draft.segment.inner is None and draft.segment.role != "indirect" and draft.segment.hi != UNKNOWN
         and not same(draft.segment.hi, ("bin", "+", draft.segment.lo, ("const", 1)))
     }
-    return [_flatten(draft.segment, draft.width) if draft.segment.pointer in flat and draft.width else draft.segment for draft in drafts]
+    return [
+        _flatten(draft.segment, draft.width) if draft.width and (draft.segment.pointer, draft.table) in flat else draft.segment
+        for draft in drafts
+    ]
 
 
 def _flatten(segment: Segment, width: Poly) -> Segment:

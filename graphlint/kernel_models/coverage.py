@@ -12,12 +12,17 @@ from graphlint.kernel_models.linear import add, constant, plain, poly, same
 
 @dataclass(frozen=True)
 class Interval:
-    """Half-open interval of lanes. `conditional`: a condition that is not part of the bounds decides whether it is written."""
+    """Half-open interval of lanes, written when every condition of `when` holds (those that are not part of the bounds)."""
 
     lo: Expr
     hi: Expr
-    conditional: bool = False
+    when: tuple[Expr, ...] = ()
     exact: bool = True
+
+    @property
+    def conditional(self) -> bool:
+        """Whether a condition decides if the interval is written."""
+        return bool(self.when)
 
 
 @dataclass(frozen=True)
@@ -27,8 +32,13 @@ class Fill:
     lo: Expr
     hi: Expr
     value: Expr
-    conditional: bool
+    when: tuple[Expr, ...]
     exact: bool
+
+    @property
+    def conditional(self) -> bool:
+        """Whether a condition decides if the interval is filled."""
+        return bool(self.when)
 
 
 @dataclass(frozen=True)
@@ -56,14 +66,14 @@ def coverage(model: KernelModel, pointer: str) -> Coverage:
     direct = _uncondition([segment for segment in stores if segment.role != "indirect"])
     known = [segment for segment in direct if UNKNOWN not in (segment.lo, segment.hi)]
     fills = tuple(
-        Fill(segment.lo, segment.hi, segment.value or UNKNOWN, bool(segment.when), segment.exact) for segment in known if segment.role == "fill"
+        Fill(segment.lo, segment.hi, segment.value or UNKNOWN, segment.when, segment.exact) for segment in known if segment.role == "fill"
     )
     rows = known[0] if known else None
     inner: tuple[Interval, ...] = ()
     if rows is not None and all(
         segment.inner is not None and same(segment.lo, rows.lo) and same(segment.hi, rows.hi) for segment in known
     ):
-        parts = [Interval(segment.inner[0], segment.inner[1], bool(segment.when), segment.exact) for segment in known if segment.inner]
+        parts = [Interval(segment.inner[0], segment.inner[1], segment.when, segment.exact) for segment in known if segment.inner]
         inner = tuple(join(parts))
     return Coverage(
         pointer=pointer,
@@ -77,7 +87,7 @@ def coverage(model: KernelModel, pointer: str) -> Coverage:
 
 
 def _interval(segment: Segment) -> Interval:
-    return Interval(segment.lo, segment.hi, bool(segment.when), segment.exact)
+    return Interval(segment.lo, segment.hi, segment.when, segment.exact)
 
 
 def join(parts: list[Interval]) -> list[Interval]:
@@ -101,17 +111,20 @@ def join(parts: list[Interval]) -> list[Interval]:
 
 def _meet(a: Interval, b: Interval) -> Interval | None:
     """a followed by b as one interval, None when that is not provable."""
-    conditional, exact = a.conditional or b.conditional, a.exact and b.exact
+    exact = a.exact and b.exact
     start, touch, end = _gap(b.lo, a.lo), _gap(a.hi, b.lo), _gap(b.hi, a.hi)
-    if start == 0 and end == 0:
-        return Interval(a.lo, a.hi, a.conditional and b.conditional, a.exact or b.exact)
-    if start is not None and start >= 0 and end is not None and end <= 0 and conditional == a.conditional:
-        return Interval(a.lo, a.hi, a.conditional, a.exact)
-    if touch is None or touch < 0 or a.conditional != b.conditional:
+    if start is not None and start >= 0 and end is not None and end <= 0 and _implies(b.when, a.when):
+        return Interval(a.lo, a.hi, a.when, a.exact or start == 0 == end and b.exact)
+    if touch is None or touch < 0 or not (_implies(a.when, b.when) and _implies(b.when, a.when)):
         return None
     if touch == 0 or end is not None and end >= 0:
-        return Interval(a.lo, b.hi, conditional, exact)
+        return Interval(a.lo, b.hi, a.when, exact)
     return None
+
+
+def _implies(strong: tuple[Expr, ...], weak: tuple[Expr, ...]) -> bool:
+    """Whether the conditions of `strong` include those of `weak`."""
+    return {plain(cond) for cond in weak} <= {plain(cond) for cond in strong}
 
 
 def _gap(a: Expr, b: Expr) -> int | None:
