@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,6 @@ import msgspec
 from bench.data import BENCH
 from bench.releases import Release, package_dir
 from graphlint.finding import Finding, Report
-
-COMMAND = (sys.executable, "-m", "graphlint")
 
 
 class CheckError(Exception):
@@ -28,11 +27,16 @@ def run_check(package: Path, *options: str, stdin: bytes | None = None, timeout:
     return decode(run_raw(package, "--output-format", "json", *options, stdin=stdin, timeout=timeout), package)
 
 
+def command() -> list[str]:
+    """The command to measure: $GRAPHLINT, or this checkout's graphlint."""
+    return shlex.split(os.environ.get("GRAPHLINT", "")) or [sys.executable, "-m", "graphlint"]
+
+
 def run_raw(package: Path, *options: str, stdin: bytes | None = None, timeout: float = 900) -> bytes:
     """Standard output of `graphlint check PACKAGE --exit-zero`, run beside the package so that paths come out relative."""
-    command = [*COMMAND, "check", package.name, "--exit-zero", *options]
+    arguments = [*command(), "check", package.name, "--exit-zero", *options]
     done = subprocess.run(
-        command, cwd=package.parent, env=environment(), input=stdin or b"", capture_output=True, check=False, timeout=timeout
+        arguments, cwd=package.parent, env=environment(), input=stdin or b"", capture_output=True, check=False, timeout=timeout
     )
     if done.returncode:
         said = done.stderr.decode(errors="replace")[-2000:]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from bench.checker import COMMAND, CheckError, environment
+from bench.checker import CheckError, command, environment
 
 HOOK_FILE = {"vllm": "vllm/v1/worker/gpu/block_table.py", "sglang": "sglang/srt/speculative/eagle_worker_common.py"}
 SAMPLE_SECONDS = 0.02
@@ -58,7 +58,7 @@ def timed(arguments: Sequence[str], folder: Path, cache: Path) -> Run:
     env = {**environment(), "XDG_CACHE_HOME": str(cache), "GRAPHLINT_CACHE_DIR": str(cache)}
     start = time.perf_counter()
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen([*COMMAND, *arguments], cwd=folder, env=env, stdout=subprocess.DEVNULL, stderr=errors)
+        process = subprocess.Popen([*command(), *arguments], cwd=folder, env=env, stdout=subprocess.DEVNULL, stderr=errors)
         peak = 0.0
         while process.poll() is None:
             peak = max(peak, tree_mib(process.pid))

@@ -86,9 +86,11 @@ class Mutant(msgspec.Struct, frozen=True):
     replacement: str
 
     def spoil(self, source: bytes) -> bytes:
-        """The file's new content; lines keep their numbers."""
-        lost = source[self.start : self.end].count(b"\n") - self.replacement.count("\n")
-        return source[: self.start] + self.replacement.encode() + b"\n" * lost + source[self.end :]
+        """The file's new content; lines keep their numbers. Newlines made up for lie inside the parentheses of an expression."""
+        lost = b"\n" * (source[self.start : self.end].count(b"\n") - self.replacement.count("\n"))
+        new = self.replacement.encode()
+        new = new[:-1] + lost + b")" if new.endswith(b")") and new.startswith(b"(") else new + lost
+        return source[: self.start] + new + source[self.end :]
 
 
 def mutants_of_package(package: Path, only: frozenset[str] | None = None) -> list[Mutant]:
@@ -112,15 +114,7 @@ def mutants_of_source(source: bytes, path: str) -> list[Mutant]:
         return []
     finder = _Finder(source, path)
     finder.walk(tree, _Scope())
-    return [mutant for mutant in finder.found if _parses(mutant.spoil(source))]
-
-
-def _parses(source: bytes) -> bool:
-    try:
-        ast.parse(source)
-    except SyntaxError:
-        return False
-    return True
+    return finder.found
 
 
 @dataclass(frozen=True)

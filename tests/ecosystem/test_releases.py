@@ -1,0 +1,62 @@
+"""Whole releases: everything that is reported has been judged, nothing depends on the run, and it is quick."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from bench.checker import Checker, run_raw
+from bench.floors import load_floors
+from bench.releases import Release, package_dir
+from bench.timing import timed
+from bench.triage import compare, load_entries
+
+pytestmark = pytest.mark.ecosystem
+
+LATEST = Release("vllm", "0.33.0")
+CHECK = ("check", "vllm", "--exit-zero", "--output-format", "json")
+
+
+@pytest.mark.parametrize("version", ["0.33.0", "0.20.0"])
+def test_every_finding_has_a_verdict(version: str, checker: Checker) -> None:
+    release = Release("vllm", version)
+    result = compare(release, checker.findings(release), load_entries(release))
+    assert [f"{one.path}:{one.line}: {one.rule} {one.message}" for one in result.untriaged] == []
+    assert [f"{one.rule} {one.path} {one.symbol} {one.fingerprint}" for one in result.stale] == []
+
+
+@pytest.mark.parametrize("name", ["vllm-0.33.0", "vllm-0.20.0", "sglang-0.5.23"])
+def test_noise_keeps_its_ceiling(name: str, checker: Checker) -> None:
+    ceiling = load_floors().noise.get(name)
+    if ceiling is None:
+        pytest.fail(f"bench/floors.toml records no noise of {name}; `python -m bench noise {name}` measures it")
+    report = checker.report(Release.parse(name))
+    assert report.errors == []
+    assert len(report.findings) <= ceiling
+
+
+def test_the_report_does_not_depend_on_jobs_cache_or_run() -> None:
+    package = package_dir(LATEST)
+
+    def report(*options: str) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.json.decode(run_raw(package, "--output-format", "json", *options))
+        for varying in ("seconds", "parsed", "cached"):
+            found["stats"].pop(varying)
+        return found
+
+    one = report("--jobs", "1", "--no-cache")
+    assert one["stats"]["files"] > 2000
+    assert report("--jobs", "2", "--no-cache") == one
+    assert report() == one
+    assert report() == one
+
+
+def test_cold_and_warm_runs_are_quick(tmp_path: Path) -> None:
+    folder = package_dir(LATEST).parent
+    cold = [timed(CHECK, folder, tmp_path / f"cache-{number}") for number in range(2)]
+    warm = [timed(CHECK, folder, tmp_path / "cache-0") for _ in range(3)]
+    assert min(run.seconds for run in cold) <= 10
+    assert min(run.seconds for run in warm) <= 1
