@@ -5,12 +5,27 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from graphlint.facts.expr import NONE, UNKNOWN, ZERO, Expr
+from graphlint.facts.expr import NONE, UNKNOWN, ZERO, Expr, children
 from graphlint.facts.kernels import Deref, Segment, Span
 from graphlint.kernel_models import derefs
 from graphlint.kernel_models.conditions import conjunction, conjuncts, negate
-from graphlint.kernel_models.lanes import Lanes, Loops, Solver, is_arange
-from graphlint.kernel_models.linear import Poly, add, canonical, contains, depends, marks, minimum, poly, rebuild, scale, substitute, to_expr, walk
+from graphlint.kernel_models.groups import Lanes, Loops, is_arange
+from graphlint.kernel_models.lanes import Solver
+from graphlint.kernel_models.linear import (
+    Poly,
+    add,
+    canonical,
+    contains,
+    depends,
+    marks,
+    minimum,
+    poly,
+    rebuild,
+    scale,
+    substitute,
+    to_expr,
+    walk,
+)
 from graphlint.kernel_models.state import State
 
 Kind = Literal["load", "store", "atomic"]
@@ -143,7 +158,7 @@ class Recorder:
             cond = conjunction(conjuncts(mask)) if conjuncts(mask) else None
             values.append(("load", pointer, to_expr(offset), cond, None if other == NONE else other))
         value = values[-1]
-        for (_, conds), early in zip(reversed(forks[:-1]), reversed(values[:-1])):
+        for (_, conds), early in zip(reversed(forks[:-1]), reversed(values[:-1]), strict=False):
             extra = conds[len(self._conds(state)):]
             value = ("if", conjunction(extra), early, value)
         return value
@@ -280,7 +295,7 @@ class Recorder:
         for arm in (yes, no):
             more = [*conds, *(cond for cond in arm if cond not in conds)]
             lanes, left = self._solve(offset, more, at)[:2]
-            if any(cond in arm and cond not in whole for cond in left) or before[0].exact and not lanes.exact:
+            if any(cond in arm and cond not in whole for cond in left) or (before[0].exact and not lanes.exact):
                 return None
             arms.append(more)
         return arms[0], arms[1]
@@ -302,7 +317,7 @@ class Recorder:
                 stored = ("let", name, stored)
             if role == "lane" and kind == "store" and not self._own_data(value):
                 guarded = any(self._dynamic(cond) for cond in left)
-                past = lanes.raised and lanes.lo != ZERO or lanes.raised_inner and lanes.inner is not None and lanes.inner[0] != ZERO
+                past = (lanes.raised and lanes.lo != ZERO) or (lanes.raised_inner and lanes.inner is not None and lanes.inner[0] != ZERO)
                 single = bool(pins) and not lanes.per_program and lanes.lo != ZERO
                 if beyond or guarded or past or single:
                     role = "fill"
@@ -348,7 +363,7 @@ def _shallow(expr: Expr) -> list[Expr]:
     out = [expr]
     for part in out:
         if part[0] != "load":
-            rebuild(part, lambda x: (out.append(x), x)[1])
+            out.extend(children(part))
     return out
 
 

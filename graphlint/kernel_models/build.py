@@ -52,13 +52,14 @@ def build(
 
 
 def _defaults(interp: Interpreter, node: ast.FunctionDef) -> list[tuple[str, Expr]]:
-    out = []
-    for name, value in scan.default_nodes(node):
-        try:
-            out.append((name, interp.eval(value, State({}))))
-        except Exception:  # same promise as above
-            out.append((name, UNKNOWN))
-    return out
+    return [(name, _default(interp, value)) for name, value in scan.default_nodes(node)]
+
+
+def _default(interp: Interpreter, node: ast.expr) -> Expr:
+    try:
+        return interp.eval(node, State({}))
+    except Exception:  # same promise as in `build`
+        return UNKNOWN
 
 
 def _escaped(interp: Interpreter) -> set[str]:
@@ -89,8 +90,8 @@ def _blur(segment: Segment) -> Segment:
 def _harmonise(drafts: list[Draft]) -> list[Segment]:
     """Rows of known width become flat lanes when the kernel also addresses the same pointer flat.
 
-    `ptr + pid * K + j` for j in [0, K) are rows of K, or lanes [0, num_programs * K): the kernel's other accesses tell which. Exact only when
-    the rows are full.
+    `ptr + pid * K + j` for j in [0, K) are rows of K, or lanes [0, num_programs * K): the kernel's other accesses tell which. Exact only
+    when the rows are full.
     """
     flat = {
         (draft.segment.pointer, draft.table)

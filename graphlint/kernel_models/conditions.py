@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from graphlint.facts.expr import Expr
-from graphlint.kernel_models.linear import Poly, add, poly, scale
+from graphlint.kernel_models.linear import Monomial, Poly, add, poly, scale
 
 _OPPOSITE = {
     "<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "is": "isnot", "isnot": "is", "in": "notin", "notin": "in",
@@ -15,7 +17,7 @@ _NO = (("const", False), ("const", 0))
 
 
 def _boolean(expr: Expr) -> bool:
-    return expr[0] in ("cmp", "and", "or") or expr[0] == "if" and expr[2] in _YES and expr[3] in _NO
+    return expr[0] in ("cmp", "and", "or") or (expr[0] == "if" and expr[2] in _YES and expr[3] in _NO)
 
 
 def conjuncts(cond: Expr | None) -> list[Expr]:
@@ -48,7 +50,8 @@ def negate(cond: Expr) -> Expr:
     if op == "cmp" and cond[1] in _OPPOSITE:
         return ("cmp", _OPPOSITE[cond[1]], cond[2], cond[3])
     if op == "un" and cond[1] in ("not", "~"):
-        return cond[2]
+        positive: Expr = cond[2]
+        return positive
     if op == "and":
         return ("or", *(negate(part) for part in cond[1:]))
     if op == "or":
@@ -79,7 +82,7 @@ class Bound:
         self.limit = limit
 
 
-def bound(cond: Expr, target: Poly, is_index: object) -> Bound | None:
+def bound(cond: Expr, target: Poly, is_index: Callable[[Monomial], bool]) -> Bound | None:
     """The bound that a comparison puts on `target` (a sum of index variables), or None when it says something else.
 
     `is_index(monomial)` tells the index variables from everything else.
@@ -87,7 +90,7 @@ def bound(cond: Expr, target: Poly, is_index: object) -> Bound | None:
     if cond[0] != "cmp" or cond[1] not in ("<", "<=", ">", ">=", "==", "!="):
         return None
     gap = add(poly(cond[2]), poly(cond[3]), -1)
-    moving = {mono: coef for mono, coef in gap.items() if is_index(mono)}  # type: ignore[operator]
+    moving = {mono: coef for mono, coef in gap.items() if is_index(mono)}
     op = cond[1]
     if moving == target:
         rest = scale(add(gap, moving, -1), -1)

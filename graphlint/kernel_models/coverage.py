@@ -114,10 +114,10 @@ def _meet(a: Interval, b: Interval) -> Interval | None:
     exact = a.exact and b.exact
     start, touch, end = _gap(b.lo, a.lo), _gap(a.hi, b.lo), _gap(b.hi, a.hi)
     if start is not None and start >= 0 and end is not None and end <= 0 and _implies(b.when, a.when):
-        return Interval(a.lo, a.hi, a.when, a.exact or start == 0 == end and b.exact)
+        return Interval(a.lo, a.hi, a.when, a.exact or (start == 0 == end and b.exact))
     if touch is None or touch < 0 or not (_implies(a.when, b.when) and _implies(b.when, a.when)):
         return None
-    if touch == 0 or end is not None and end >= 0:
+    if touch == 0 or (end is not None and end >= 0):
         return Interval(a.lo, b.hi, a.when, exact)
     return None
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphlint.facts.expr import Expr
+from graphlint.facts.expr import Expr, children
 from graphlint.facts.kernels import Deref, Span
-from graphlint.kernel_models.linear import Poly, add, depends, poly, rebuild, to_expr, walk
+from graphlint.kernel_models.linear import Poly, add, depends, poly, to_expr, walk
 
 
 def find(
@@ -37,7 +37,7 @@ def _loads(expr: Expr) -> list[Expr]:
         if part[0] == "load":
             out.append(part)
         else:
-            rebuild(part, lambda x: (todo.append(x), x)[1])
+            todo.extend(children(part))
     return out
 
 
@@ -73,7 +73,7 @@ def holds_lower_bound(load: Expr, conds: list[Expr], loops: list[tuple[Expr, Exp
         for part in walk(cond):
             if part[0] == "cmp" and _bounds_below(part, load):
                 return True
-        if cond == load or cond[0] in ("and", "or") and load in cond[1:]:
+        if cond == load or (cond[0] in ("and", "or") and load in cond[1:]):
             return True
     return any(_positive(poly(hi), load) for _, hi, _ in loops)
 

@@ -32,6 +32,7 @@ _SAME = {
     "cast", "to", "multiple_of", "max_contiguous", "max_constancy", "broadcast_to", "reshape", "view", "ravel", "trans", "permute",
     "to_tensor", "constexpr", "flip", "int", "advance", "contiguous",
 }
+_BUILTINS = {"min", "max", "range", "int", "float", "bool", "abs", "len"}
 _ATOMICS = ("atomic_add", "atomic_max", "atomic_min", "atomic_and", "atomic_or", "atomic_xor", "atomic_xchg", "atomic_cas")
 _SILENT = {
     "static_assert", "static_print", "device_print", "device_assert", "debug_barrier", "assume", "print", "gdc_wait",
@@ -115,7 +116,7 @@ class Evaluator:
                 return ("const", x + y if op == "+" else x - y if op == "-" else x * y)
             if op in ("//", "%") and y > 0:
                 return ("const", x // y if op == "//" else x % y)
-        if op in ("//", "*") and b == ONE or op in ("+", "-") and b == ZERO:
+        if (op in ("//", "*") and b == ONE) or (op in ("+", "-") and b == ZERO):
             return a
         return self.bounded("value", ("bin", op, a, b))
 
@@ -135,7 +136,7 @@ class Evaluator:
     def _eval_compare(self, node: ast.Compare, state: State) -> Expr:
         left = self.eval(node.left, state)
         parts: list[Expr] = []
-        for op, right_node in zip(node.ops, node.comparators):
+        for op, right_node in zip(node.ops, node.comparators, strict=False):
             right = self.eval(right_node, state)
             parts.append(_decide(("cmp", _COMPARES[type(op)], left, right)))
             left = right
@@ -154,7 +155,8 @@ class Evaluator:
         if value[0] in ("tuple", "list") and len(parts) == 1:
             index = self.eval(parts[0], state)
             if index[0] == "const" and isinstance(index[1], int) and -len(value) < index[1] < len(value) - 1:
-                return value[1:][index[1]]
+                part: Expr = value[1:][index[1]]
+                return part
             return UNKNOWN
         dims = tuple(("slice", NONE, NONE, NONE) if isinstance(part, ast.Slice) else self.eval(part, state) for part in parts)
         if all(dim == NONE or dim[0] == "slice" for dim in dims):
@@ -168,9 +170,7 @@ class Evaluator:
             return None
         args = [self.eval(arg, state) for arg in node.args]
         named = {word.arg: self.eval(word.value, state) for word in node.keywords if word.arg}
-        for key in ("arg1", "arg2", "step"):
-            if key in named:
-                args.append(named[key])
+        args.extend(named[key] for key in ("arg1", "arg2", "step") if key in named)
         if not 1 <= len(args) <= 3:
             return None
         if len(args) == 1:
@@ -190,11 +190,11 @@ class Evaluator:
             return self.recorder.fresh("tile")
         if receiver is not None:
             return self._method(name, receiver, args, kwargs, state)
-        if isinstance(node.func, ast.Name) and name not in state.env or not _language(node.func):
+        if (isinstance(node.func, ast.Name) and name not in state.env) or not _language(node.func):
             known = self.inline(name, node, args, kwargs, state)
             if known is not None:
                 return known
-        if _language(node.func) or isinstance(node.func, ast.Name) and name in ("min", "max", "range", "int", "float", "bool", "abs", "len"):
+        if _language(node.func) or (isinstance(node.func, ast.Name) and name in _BUILTINS):
             return self._builtin(name, node, args, kwargs, state)
         if name in ("cdiv", "cdiv_fn") and len(args) == 2:
             return ("call", ("global", "cdiv"), tuple(args), (), 0)
@@ -239,7 +239,7 @@ class Evaluator:
         if name == "where" and len(args) + len(kwargs) == 3:
             test = arg(0, "condition")
             return self.bounded("value", fold(("if", test, arg(1, "x"), arg(2, "y"))))
-        if name in ("minimum", "maximum") or name in ("min", "max") and len(args) >= 2 and isinstance(node.func, ast.Name):
+        if name in ("minimum", "maximum") or (name in ("min", "max") and len(args) >= 2 and isinstance(node.func, ast.Name)):
             return self.bounded("value", ("call", ("global", name[:3]), tuple(args or kwargs.values()), (), 0))
         if name in ("zeros", "zeros_like"):
             return ZERO
@@ -288,7 +288,7 @@ def _decide(cond: Expr) -> Expr:
 
 def _spread(expr: Expr, dims: tuple[Expr, ...]) -> Expr:
     """`expr[:, None]`: the new axes go to the aranges inside, so that aranges of different axes stay apart."""
-    if expr[0] == "arange" or expr[0] == "index" and expr[1][0] in ("arange", "index"):
+    if expr[0] == "arange" or (expr[0] == "index" and expr[1][0] in ("arange", "index")):
         return ("index", expr, *dims)
     return rebuild(expr, lambda part: _spread(part, dims))
 

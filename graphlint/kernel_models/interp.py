@@ -208,7 +208,7 @@ class Interpreter(Evaluator):
         env: dict[str, Expr] = {}
         for key, default in scan.default_nodes(helper):
             env[key] = self.eval(default, State({}))
-        for arg, value in zip(scan.parameters(helper), args):
+        for arg, value in zip(scan.parameters(helper), args, strict=False):
             env[arg.arg] = value
         env.update(kwargs)
         for arg in scan.parameters(helper):

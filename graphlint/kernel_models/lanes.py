@@ -7,70 +7,35 @@ the grid when each program ends where the next one starts.
 
 from __future__ import annotations
 
-from graphlint.facts.expr import ONE, UNKNOWN, ZERO, Expr
+from graphlint.facts.expr import ONE, UNKNOWN, Expr
 from graphlint.kernel_models.conditions import Bound, bound
-from graphlint.kernel_models.linear import (
-    Monomial, Poly, add, constant, contains, depends, difference, minimum, ordered, poly, scale, substitute, to_expr,
+from graphlint.kernel_models.groups import (
+    Group,
+    Lanes,
+    Loops,
+    arange_ends,
+    divide,
+    is_arange,
+    part_of_pid,
+    pids_of,
+    raised_by,
+    times_factor,
 )
-
-Loops = dict[Expr, tuple[Expr, Expr, Expr]]
-
-
-class Group:
-    """Index variables that share one multiplier, as one variable `var` in [lo, hi)."""
-
-    __slots__ = ("atoms", "bounded", "exact", "factor", "hi", "lo", "narrowed", "raised", "rounded", "var")
-
-    def __init__(self, factor: tuple[int, Monomial], var: Poly, atoms: list[Expr], lo: Poly, hi: Poly | None) -> None:
-        self.factor = factor
-        self.var = var
-        self.atoms = atoms
-        self.lo = lo
-        self.hi = hi
-        #: the natural extent is exact (no block rounding, no overlap)
-        self.exact = True
-        #: a block loop: the last block may pass `hi` unless a mask says otherwise
-        self.rounded = False
-        #: the lower end was raised by a condition, a loop or a program guard
-        self.raised = False
-        #: the upper end came from a mask or guard
-        self.bounded = False
-        #: a condition leaves out values of a loop variable (a mask on an arange only undoes its padding)
-        self.narrowed = False
-
-
-class Lanes:
-    """Result of `solve`."""
-
-    __slots__ = ("axis", "exact", "folded", "hi", "inner", "lo", "per_program", "raised", "raised_inner", "role", "width")
-
-    def __init__(self) -> None:
-        self.lo: Expr = UNKNOWN
-        self.hi: Expr = UNKNOWN
-        self.exact = True
-        self.axis: int | None = None
-        self.role = "lane"
-        self.inner: tuple[Expr, Expr] | None = None
-        #: positions of the conditions that are part of the interval
-        self.folded: set[int] = set()
-        #: the interval starts past a guard, a mask or a loop bound
-        self.raised = False
-        #: the same of the inner interval
-        self.raised_inner = False
-        #: each program has its own part of the interval
-        self.per_program = False
-        #: multiplier of the row, for offsets `row * width + inner`
-        self.width: Poly | None = None
-
-
-def is_arange(atom: Expr) -> bool:
-    """An arange, with or without added axes."""
-    return atom[0] == "arange" or atom[0] == "index" and is_arange(atom[1])
-
-
-def _part_of_pid(atom: Expr) -> bool:
-    """`pid // n` or `pid % n`: one program axis that numbers two dimensions."""
-    return atom[0] == "bin" and atom[1] in ("//", "%") and atom[2][0] == "pid" and atom[3][0] in ("param", "const", "global")
+from graphlint.kernel_models.linear import (
+    Monomial,
+    Poly,
+    add,
+    canonical,
+    constant,
+    contains,
+    depends,
+    difference,
+    minimum,
+    poly,
+    scale,
+    substitute,
+    to_expr,
+)
 
 
 class Solver:
@@ -90,7 +55,7 @@ class Solver:
 
     def is_index(self, atom: Expr) -> bool:
         """Whether an atom counts lanes."""
-        return atom[0] == "pid" or atom in self.loops or is_arange(atom) or _part_of_pid(atom)
+        return atom[0] == "pid" or atom in self.loops or is_arange(atom) or part_of_pid(atom)
 
     def moving(self, mono: Monomial) -> bool:
         """Whether a monomial contains an index variable."""
@@ -168,10 +133,10 @@ class Solver:
         loops = [atom for atom in atoms if atom in self.loops]
         if len(atoms) == 2 and len(blocks) == 1 and len(loops) == 1:
             start, end, step = self.loops[loops[0]]
-            first, last = _arange(blocks[0])
+            first, last = arange_ends(blocks[0])
             lo = add(poly(start), poly(first))
             group = Group(factor, var, atoms, lo, add(poly(end), poly(first)))
-            group.rounded = difference(last, first) is None and difference(step, last) == 0 or difference(step, last) == 0
+            group.rounded = (difference(last, first) is None and difference(step, last) == 0) or difference(step, last) == 0
             group.exact = False
             group.raised = bool(poly(start))
             return group
@@ -194,11 +159,11 @@ class Solver:
             group.exact = step == ONE
             group.raised = bool(poly(start))
             return group
-        if _part_of_pid(atom):
+        if part_of_pid(atom):
             axis = atom[2][1]
             whole: Expr = ("call", ("global", "cdiv"), (("nprog", axis), atom[3]), (), 0)
             return Group(factor, var, [atom], {}, poly(whole if atom[1] == "//" else atom[3]))
-        first, last = _arange(atom)
+        first, last = arange_ends(atom)
         return Group(factor, var, [atom], poly(first), poly(last))
 
     def _compose(self, groups: list[Group]) -> list[Group]:
@@ -208,13 +173,13 @@ class Solver:
             joined = False
             for high in groups:
                 for low in groups:
-                    if low is high or not low.exact or low.lo or low.hi is None or len(low.hi) != 1 or not low.factor[0] == 1:
+                    if low is high or not low.exact or low.lo or low.hi is None or len(low.hi) != 1 or low.factor[0] != 1:
                         continue
                     ((mono, coef),) = low.hi.items()
-                    if _times(low.factor, (coef, mono)) != high.factor or high.hi is None or not high.exact:
+                    if times_factor(low.factor, (coef, mono)) != high.factor or high.hi is None or not high.exact:
                         continue
-                    var = add(_raise(high.var, coef, mono), low.var)
-                    group = Group(low.factor, var, high.atoms + low.atoms, _raise(high.lo, coef, mono), _raise(high.hi, coef, mono))
+                    var = add(raised_by(high.var, coef, mono), low.var)
+                    group = Group(low.factor, var, high.atoms + low.atoms, raised_by(high.lo, coef, mono), raised_by(high.hi, coef, mono))
                     group.raised = high.raised
                     groups = [group if x is low else x for x in groups if x is not high]
                     joined = True
@@ -237,7 +202,7 @@ class Solver:
     def _narrow(self, group: Group, found: Bound, cut: bool) -> bool:
         limit = found.limit
         if found.op == "<":
-            if cut or group.hi is None or not group.bounded and group.exact and not group.rounded and self._covers_block(group):
+            if cut or group.hi is None or (not group.bounded and group.exact and not group.rounded and self._covers_block(group)):
                 group.hi, group.exact = limit, group.exact or group.hi is None
                 group.narrowed = group.narrowed or any(atom in self.loops for atom in group.atoms)
             elif constant(add(limit, group.hi, -1)) is None:
@@ -245,7 +210,7 @@ class Solver:
                 if group.rounded and not group.bounded:
                     self.out.exact = False
                 group.hi = poly(("call", ("global", "min"), (to_expr(limit), to_expr(group.hi)), (), 0))
-            elif (constant(add(limit, group.hi, -1)) or 0) < 0 or group.rounded and not group.bounded:
+            elif (constant(add(limit, group.hi, -1)) or 0) < 0 or (group.rounded and not group.bounded):
                 group.hi = limit
             group.bounded = True
             return True
@@ -303,7 +268,7 @@ class Solver:
     def _flat_mask(self, offset: Poly, groups: list[Group], rest: Poly) -> None:
         """A mask over the whole flat offset makes one group of it."""
         whole = {mono: coef for mono, coef in offset.items() if self.moving(mono)}
-        if not groups or len(groups) == 1 and groups[0].var == whole:
+        if not groups or (len(groups) == 1 and groups[0].var == whole):
             return
         for position, cond in enumerate(self.conds):
             found = bound(cond, whole, self.moving)
@@ -321,7 +286,7 @@ class Solver:
         offset_pids = {(atom,) for mono in rest for atom in mono if atom[0] == "pid"}
         for mono, coef in offset.items():
             if mono in rest and any(self._is_data(atom) or contains(atom, self.is_index) for atom in mono) and mono not in offset_pids:
-                if coef > 1 or coef == 1 and len(mono) > 1:
+                if coef > 1 or (coef == 1 and len(mono) > 1):
                     return next((group for group in groups if group.factor[1] and self._run_of(group, mono, coef)), mono)
                 continue
             for group in groups:
@@ -331,7 +296,7 @@ class Solver:
 
     def _run_of(self, group: Group, mono: Monomial, coef: int) -> bool:
         """Whether a group counts rows from a loaded start: `(start + i) * stride`."""
-        left = _divide(mono, group.factor[1])
+        left = divide(mono, group.factor[1])
         return left is not None and len(left) == 1 and coef == group.factor[0] and self._is_data(left[0])
 
     def _is_data(self, atom: Expr) -> bool:
@@ -353,7 +318,7 @@ class Solver:
         out.lo = to_expr(add(group.lo, base))
         out.hi = UNKNOWN if group.hi is None else to_expr(add(group.hi, base))
         out.raised = group.raised
-        out.exact = out.exact and (group.exact or group.rounded and group.bounded)
+        out.exact = out.exact and (group.exact or (group.rounded and group.bounded))
         self._number(group)
 
     def _number(self, group: Group) -> None:
@@ -376,7 +341,7 @@ class Solver:
         rows: Poly = {}
         inner: Poly = {}
         for mono, value in rest.items():
-            left = _divide(mono, factor)
+            left = divide(mono, factor)
             if left is not None and value % coef == 0 and (factor or left):
                 rows = add(rows, {left: value // coef})
             elif len(mono) <= 1:
@@ -410,19 +375,19 @@ class Solver:
             hi = UNKNOWN if group.hi is None else to_expr(add(group.hi, base))
             out.inner = (to_expr(add(group.lo, base)), hi)
             out.raised_inner = group.raised
-            if hi == UNKNOWN or group.rounded and not group.bounded or not group.exact and not group.rounded:
+            if hi == UNKNOWN or (group.rounded and not group.bounded) or (not group.exact and not group.rounded):
                 out.exact = False
         elif base:
             out.inner = (to_expr(base), to_expr(add(base, {(): 1})))
 
     def _telescope(self) -> None:
         out = self.out
-        own = set(_pids(out.lo)) | ({("pid", out.axis)} if out.axis is not None else set())
+        own = set(pids_of(out.lo)) | ({("pid", out.axis)} if out.axis is not None else set())
         if out.inner is not None and UNKNOWN not in out.inner:
             self._telescope_inner(own)
         if out.role == "indirect" or out.lo == UNKNOWN:
             return
-        pids = sorted({part for end in (out.lo, out.hi) for part in _pids(end)})
+        pids = sorted({part for end in (out.lo, out.hi) for part in pids_of(end)})
         for pid in pids:
             if out.hi == UNKNOWN:
                 out.lo = substitute(out.lo, pid, to_expr(self.pid_range(pid)[0]))
@@ -431,11 +396,11 @@ class Solver:
             lo, hi, raised = self.pid_range(pid)
             if difference(after, out.hi) == 0:
                 start, end = to_expr(lo), to_expr(hi)
-                out.lo, out.hi = _canonical(substitute(out.lo, pid, start)), _canonical(substitute(out.lo, pid, end))
+                out.lo, out.hi = canonical(substitute(out.lo, pid, start)), canonical(substitute(out.lo, pid, end))
                 out.raised, out.per_program = raised, True
                 out.axis = pid[1] if out.axis is None else out.axis
             else:
-                out.lo = _canonical(substitute(out.lo, pid, to_expr(lo)))
+                out.lo = canonical(substitute(out.lo, pid, to_expr(lo)))
                 out.hi, out.exact = UNKNOWN, False
                 out.axis = pid[1] if out.axis is None else out.axis
                 out.per_program = True
@@ -445,45 +410,9 @@ class Solver:
         """The inner interval over the programs that share a row."""
         out = self.out
         lo, hi = out.inner or (UNKNOWN, UNKNOWN)
-        for pid in sorted({part for end in (lo, hi) for part in _pids(end)} - own):
+        for pid in sorted({part for end in (lo, hi) for part in pids_of(end)} - own):
             if difference(substitute(lo, pid, ("bin", "+", pid, ONE)), hi) == 0:
                 first, last, raised = self.pid_range(pid)
-                lo, hi = _canonical(substitute(lo, pid, to_expr(first))), _canonical(substitute(lo, pid, to_expr(last)))
+                lo, hi = canonical(substitute(lo, pid, to_expr(first))), canonical(substitute(lo, pid, to_expr(last)))
                 out.raised_inner = raised
         out.inner = lo, hi
-
-
-def _canonical(expr: Expr) -> Expr:
-    return to_expr(poly(expr))
-
-
-def _pids(expr: Expr) -> list[Expr]:
-    found: list[Expr] = []
-    contains(expr, lambda part: part[0] == "pid" and found.append(part))  # type: ignore[func-returns-value, arg-type, return-value]
-    return found
-
-
-def _arange(atom: Expr) -> tuple[Expr, Expr]:
-    while atom[0] == "index":
-        atom = atom[1]
-    return atom[1], atom[2]
-
-
-def _times(factor: tuple[int, Monomial], other: tuple[int, Monomial]) -> tuple[int, Monomial]:
-    return factor[0] * other[0], ordered(factor[1] + other[1])
-
-
-def _raise(p: Poly, coef: int, mono: Monomial) -> Poly:
-    return {ordered(key + mono): value * coef for key, value in p.items()}
-
-
-def _divide(mono: Monomial, factor: Monomial) -> Monomial | None:
-    left = list(mono)
-    for atom in factor:
-        if atom not in left:
-            return None
-        left.remove(atom)
-    return tuple(left)
-
-
-__all__ = ["ZERO", "Group", "Lanes", "Loops", "Solver", "is_arange"]

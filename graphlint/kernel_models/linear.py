@@ -1,14 +1,14 @@
 """Linear and polynomial normal form of index expressions.
 
-Two index expressions are the same lane when their difference normalises to zero. A polynomial is a mapping from a monomial (a sorted tuple of
-atoms) to an integer coefficient; an atom is any expression that `+ - *` does not take apart.
+Two index expressions are the same lane when their difference normalises to zero. A polynomial is a mapping from a monomial (a sorted
+tuple of atoms) to an integer coefficient; an atom is any expression that `+ - *` does not take apart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphlint.facts.expr import NONE, ONE, UNKNOWN, ZERO, Expr, strip
+from graphlint.facts.expr import UNKNOWN, ZERO, Expr, strip
 
 Monomial = tuple[Expr, ...]
 Poly = dict[Monomial, int]
@@ -117,10 +117,7 @@ def to_expr(p: Poly) -> Expr:
             body = ("bin", "*", body, atom)
         if abs(coef) != 1:
             body = ("bin", "*", body, ("const", abs(coef)))
-        if out is None:
-            out = ("un", "-", body) if coef < 0 else body
-        else:
-            out = ("bin", "-" if coef < 0 else "+", out, body)
+        out = (("un", "-", body) if coef < 0 else body) if out is None else ("bin", "-" if coef < 0 else "+", out, body)
     rest = p.get((), 0)
     if out is None:
         return ("const", rest)
@@ -162,18 +159,14 @@ def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
         a, b = change(expr[2]), change(expr[3])
         return expr if a is expr[2] and b is expr[3] else (op, expr[1], a, b)
     if op == "call":
-        args = tuple(change(arg) for arg in expr[2])
-        kwargs = tuple((key, change(value)) for key, value in expr[3])
+        args = tuple([change(arg) for arg in expr[2]])
+        kwargs = tuple([(key, change(value)) for key, value in expr[3]])
         func = change(expr[1])
-        if func is expr[1] and all(x is y for x, y in zip(args, expr[2])) and all(x[1] is y[1] for x, y in zip(kwargs, expr[3])):
-            return expr
-        return ("call", func, args, kwargs, expr[4])
+        return expr if func is expr[1] and args == expr[2] and kwargs == expr[3] else ("call", func, args, kwargs, expr[4])
     if op == "dict":
         return ("dict", *((change(key), change(value)) for key, value in expr[1:]))
-    parts = [change(part) if isinstance(part, tuple) else part for part in expr[1:]]
-    if all(x is y for x, y in zip(parts, expr[1:])):
-        return expr
-    return (op, *parts)
+    out = (op, *[change(part) if isinstance(part, tuple) else part for part in expr[1:]])
+    return expr if out == expr else out
 
 
 def substitute(expr: Expr, old: Expr, new: Expr) -> Expr:
@@ -199,12 +192,13 @@ def fold(expr: Expr) -> Expr:
             return ("const", _compare(expr[1], value))
         low = minimum(gap)
         if low is not None:
-            if expr[1] in (">", "!=") and low > 0 or expr[1] == ">=" and low >= 0:
+            if (expr[1] in (">", "!=") and low > 0) or (expr[1] == ">=" and low >= 0):
                 return ("const", True)
-            if expr[1] in ("<=", "==") and low > 0 or expr[1] == "<" and low >= 0:
+            if (expr[1] in ("<=", "==") and low > 0) or (expr[1] == "<" and low >= 0):
                 return ("const", False)
     if expr[0] == "if" and expr[1] in (("const", True), ("const", False)):
-        return expr[2] if expr[1][1] else expr[3]
+        taken: Expr = expr[2] if expr[1][1] else expr[3]
+        return taken
     return expr
 
 
@@ -244,7 +238,7 @@ def forget() -> None:
 
 
 def marks(expr: Expr) -> frozenset[Expr]:
-    """The parts of an expression (itself included) that decide what may be done with it: program ids, locals, loads, aranges, ifs, unknowns."""
+    """Parts of an expression, itself included, that decide what may be done with it: program ids, locals, loads, aranges, ifs, unknowns."""
     return _look(expr)[2]
 
 

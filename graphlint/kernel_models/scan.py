@@ -72,8 +72,8 @@ def constexprs(node: ast.FunctionDef) -> tuple[str, ...]:
 def default_nodes(node: ast.FunctionDef) -> list[tuple[str, ast.expr]]:
     """(parameter, default) pairs."""
     positional = [*node.args.posonlyargs, *node.args.args]
-    pairs = list(zip(positional[len(positional) - len(node.args.defaults):], node.args.defaults))
-    pairs += [(arg, value) for arg, value in zip(node.args.kwonlyargs, node.args.kw_defaults) if value is not None]
+    pairs = list(zip(positional[len(positional) - len(node.args.defaults):], node.args.defaults, strict=False))
+    pairs += [(arg, value) for arg, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=False) if value is not None]
     return [(arg.arg, value) for arg, value in pairs]
 
 

@@ -1,0 +1,43 @@
+"""Ways out of a kernel and loaded indices."""
+
+from __future__ import annotations
+
+import pytest
+from kernel_texts import models
+
+from graphlint.facts.expr import show
+
+
+def _exits(name: str) -> list[tuple[bool, tuple[str, ...]]]:
+    return [(path.early, path.stored) for path in models("branches")[name].exits]
+
+
+def test_early_return_leaves_an_output_out() -> None:
+    assert _exits("returns_after_lens") == [(True, ("lens_ptr",)), (False, ("lens_ptr", "indices_ptr"))]
+
+
+def test_early_return_that_stores_everything() -> None:
+    assert _exits("returns_after_both") == [(True, ("lens_ptr", "indices_ptr")), (False, ("lens_ptr", "indices_ptr"))]
+
+
+def test_exit_conditions() -> None:
+    early, end = models("lanes")["padded_grid"].exits
+    assert [show(cond) for cond in early.when] == ["req >= num_reqs"]
+    assert [show(cond) for cond in end.when] == ["req < num_reqs"]
+
+
+@pytest.mark.parametrize(
+    ("name", "pointer", "source", "decrement", "guarded"),
+    [
+        ("decrement", "tokens_ptr", "count_ptr", 1, False),
+        ("decrement_tested", "tokens_ptr", "count_ptr", 1, True),
+        ("decrement_clamped", "tokens_ptr", "count_ptr", 1, True),
+        ("sentinel", "x_ptr", "idx_mapping_ptr", 0, False),
+        ("sentinel_returns", "x_ptr", "idx_mapping_ptr", 0, True),
+        ("sentinel_masked", "x_ptr", "idx_mapping_ptr", 0, True),
+        ("upper_bound_is_no_guard", "x_ptr", "idx_mapping_ptr", 0, False),
+    ],
+)
+def test_derefs(name: str, pointer: str, source: str, decrement: int, guarded: bool) -> None:
+    found = models("derefs")[name].derefs
+    assert [(deref.pointer, deref.source, deref.decrement, deref.guarded) for deref in found] == [(pointer, source, decrement, guarded)]
