@@ -14,6 +14,7 @@ from bench.bugs import scored_bugs
 from bench.checker import Checker, CheckError
 from bench.mutants.score import MutantScore, MutantTable, score_mutants, select, table_rows
 from bench.releases import Release, ReleaseError, package_dir, release_tree, verify
+from bench.report import Figures, write_docs
 from bench.show import render
 from bench.text import table
 from bench.timing import Timing, measure
@@ -227,8 +228,9 @@ def _timing(release: Release, runs: int) -> list[Timing]:
 
 @main.command("all")
 @click.option("--jobs", default=2, show_default=True, help="Mutants tried at a time.")
+@click.option("--docs", is_flag=True, help="Write the figures into docs/accuracy.md.")
 @json_option
-def everything(jobs: int, json_file: Path | None) -> None:
+def everything(jobs: int, docs: bool, json_file: Path | None) -> None:
     """All of it: bugs, noise, triage, mutants, timing."""
     checker = Checker()
     latest = [Release.parse(name) for name in LATEST]
@@ -243,8 +245,10 @@ def everything(jobs: int, json_file: Path | None) -> None:
         wanted, unknown = select(release)
         tables.append(MutantTable(str(release), score_mutants(release, wanted, checker, jobs=jobs), unknown))
         _print_mutants(tables[-1])
-    timings = {str(latest[0]): _timing(latest[0], 3)}
-    _save(json_file, {"bugs": scores, "noise": rows, "triage": triaged, "mutants": tables, "timing": timings})
+    figures = Figures(scores, rows, triaged, tables, {str(latest[0]): _timing(latest[0], 3)})
+    _save(json_file, figures)
+    if docs:
+        click.echo(f"\nwritten: {write_docs(figures)}")
 
 
 def run() -> None:

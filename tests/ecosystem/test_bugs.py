@@ -23,9 +23,8 @@ def test_found_in_the_bad_release_and_gone_in_the_good_one(name: str, checker: C
 
 def test_stale_page_offsets_are_reported_with_care_on_0_33_0(checker: Checker) -> None:
     (fault,) = [one for one in load_open_faults() if one.id == "O06"]
-    hits = [
-        finding for finding in checker.findings(Release("vllm", "0.33.0")) if finding.rule == "GL101" and concerns(finding, fault, near_lines=False)
-    ]
+    findings = checker.findings(Release("vllm", "0.33.0"))
+    hits = [finding for finding in findings if finding.rule == "GL101" and concerns(finding, fault, near_lines=False)]
     assert hits
     for finding in hits:  # no caller in the tree reaches it, so it must not be shouted
         assert finding.confidence != "high" or finding.severity == "warning", finding.message

@@ -21,7 +21,8 @@ Mutated = Callable[[str, str], list[Finding]]
 
 
 def piecewise_decode(findings: list[Finding]) -> list[Finding]:
-    return [one for one in findings if one.rule == "GL501" and one.path == SPECULATOR and one.symbol == "EagleSpeculator.init_cudagraph_manager"]
+    method = (SPECULATOR, "EagleSpeculator.init_cudagraph_manager")
+    return [one for one in findings if one.rule == "GL501" and (one.path, one.symbol) == method]
 
 
 def stale_indices(findings: list[Finding]) -> list[Finding]:
