@@ -17,6 +17,7 @@ from graphlint.kernel_models.linear import (
     canonical,
     contains,
     depends,
+    gap,
     marks,
     minimum,
     poly,
@@ -321,7 +322,7 @@ class Recorder:
                 single = bool(pins) and not lanes.per_program and lanes.lo != ZERO
                 if beyond or guarded or past or single:
                     role = "fill"
-        if contains(conjunction(left), lambda part: part == UNKNOWN):
+        if contains(conjunction(left), lambda part: part == UNKNOWN) or any(self._cuts_lanes(cond) for cond in left):
             exact = False
         inner = None if lanes.inner is None else (self.named(lanes.inner[0]), self.named(lanes.inner[1]))
         segment = Segment(
@@ -333,6 +334,14 @@ class Recorder:
     def _dynamic(self, cond: Expr) -> bool:
         """Whether a condition looks at data (a loaded value) or at a program id, not at launch constants alone."""
         return contains(cond, lambda part: part[0] in ("load", "pid") or part in self.data)
+
+    def _cuts_lanes(self, cond: Expr) -> bool:
+        """Whether a condition that no bound expresses still looks at the lane itself, and not at what a lane's load returned."""
+        if cond[0] == "load":
+            return False
+        if is_arange(cond) or cond in self.loops:
+            return True
+        return any(self._cuts_lanes(part) for part in children(cond))
 
     def _own_data(self, value: Expr) -> bool:
         """Whether a value depends on the lane or on what the lane's program loaded."""
@@ -371,13 +380,13 @@ def _pin(cond: Expr) -> tuple[Expr, Expr] | None:
     """(program id, value) when a condition fixes a program id to a value that is the same for all programs."""
     if cond[0] != "cmp" or cond[1] != "==":
         return None
-    gap = add(poly(cond[2]), poly(cond[3]), -1)
-    pids = [mono for mono in gap if len(mono) == 1 and mono[0][0] == "pid" and gap[mono] in (1, -1)]
+    apart = gap(cond)
+    pids = [mono for mono in apart if len(mono) == 1 and mono[0][0] == "pid" and apart[mono] in (1, -1)]
     if len(pids) != 1:
         return None
     pid = pids[0][0]
-    rest = {mono: coef for mono, coef in gap.items() if mono != pids[0]}
-    value = to_expr(scale(rest, -gap[pids[0]]))
+    rest = {mono: coef for mono, coef in apart.items() if mono != pids[0]}
+    value = to_expr(scale(rest, -apart[pids[0]]))
     return None if contains(value, lambda part: part[0] in ("pid", "local") or is_arange(part)) else (pid, value)
 
 
@@ -396,6 +405,5 @@ def _empty(lanes: Lanes) -> bool:
     """Whether an interval is provably empty."""
     if UNKNOWN in (lanes.lo, lanes.hi):
         return False
-    gap = add(poly(lanes.lo), poly(lanes.hi), -1)
-    low = minimum(gap)
+    low = minimum(add(poly(lanes.lo), poly(lanes.hi), -1))
     return low is not None and low >= 0

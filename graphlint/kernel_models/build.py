@@ -28,7 +28,7 @@ def build(
     complete = True
     try:
         interp.run()
-    except Exception as error:  # a kernel that breaks the model must not end the run; the reason is part of the result
+    except Exception as error:  # noqa: BLE001 - a kernel that breaks the model must not end the run; the reason is part of the result
         recorder.note(f"model incomplete: {type(error).__name__}: {error}"[:200])
         complete = False
     escaped = _escaped(interp)
@@ -58,7 +58,7 @@ def _defaults(interp: Interpreter, node: ast.FunctionDef) -> list[tuple[str, Exp
 def _default(interp: Interpreter, node: ast.expr) -> Expr:
     try:
         return interp.eval(node, State({}))
-    except Exception:  # same promise as in `build`
+    except Exception:  # noqa: BLE001 - same promise as in `build`
         return UNKNOWN
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphlint.facts.expr import Expr
-from graphlint.kernel_models.linear import Monomial, Poly, add, poly, scale
+from graphlint.kernel_models.linear import Monomial, Poly, add, gap, scale
 
 _OPPOSITE = {
     "<": ">=", ">=": "<", ">": "<=", "<=": ">", "==": "!=", "!=": "==", "is": "isnot", "isnot": "is", "in": "notin", "notin": "in",
@@ -89,13 +89,15 @@ def bound(cond: Expr, target: Poly, is_index: Callable[[Monomial], bool]) -> Bou
     """
     if cond[0] != "cmp" or cond[1] not in ("<", "<=", ">", ">=", "==", "!="):
         return None
-    gap = add(poly(cond[2]), poly(cond[3]), -1)
-    moving = {mono: coef for mono, coef in gap.items() if is_index(mono)}
+    apart = gap(cond)
+    moving = {mono: coef for mono, coef in apart.items() if is_index(mono)}
     op = cond[1]
+    if not moving:
+        return None
     if moving == target:
-        rest = scale(add(gap, moving, -1), -1)
+        rest = scale(add(apart, moving, -1), -1)
     elif moving == scale(target, -1):
-        rest = add(gap, moving, -1)
+        rest = add(apart, moving, -1)
         op = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(op, op)
     else:
         return None

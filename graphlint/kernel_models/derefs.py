@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from graphlint.facts.expr import Expr, children
 from graphlint.facts.kernels import Deref, Span
-from graphlint.kernel_models.linear import Poly, add, depends, poly, to_expr, walk
+from graphlint.kernel_models.linear import Poly, depends, gap, poly, to_expr, walk
 
 
 def find(
@@ -79,15 +79,15 @@ def holds_lower_bound(load: Expr, conds: list[Expr], loops: list[tuple[Expr, Exp
 
 
 def _bounds_below(cond: Expr, load: Expr) -> bool:
-    gap = add(poly(cond[2]), poly(cond[3]), -1)
+    apart = gap(cond)
     if cond[1] in ("==", "!="):
-        return any(depends(atom, load) for mono in gap for atom in mono)
+        return any(depends(atom, load) for mono in apart for atom in mono)
     up = cond[1] in (">", ">=")
-    for mono, coef in gap.items():
+    for mono, coef in apart.items():
         if any(depends(atom, load) for atom in mono):
             if (coef > 0) == up:
                 return True
-            siblings = [m for m in gap if len(m) == 1 and m[0][0] == "load" and m[0][1] == load[1] and m[0] != load]
+            siblings = [m for m in apart if len(m) == 1 and m[0][0] == "load" and m[0][1] == load[1] and m[0] != load]
             if siblings:
                 return True
     return False

@@ -297,7 +297,7 @@ class Solver:
     def _run_of(self, group: Group, mono: Monomial, coef: int) -> bool:
         """Whether a group counts rows from a loaded start: `(start + i) * stride`."""
         left = divide(mono, group.factor[1])
-        return left is not None and len(left) == 1 and coef == group.factor[0] and self._is_data(left[0])
+        return left is not None and coef % group.factor[0] == 0 and any(self._is_data(atom) for atom in left)
 
     def _is_data(self, atom: Expr) -> bool:
         return atom[0] == "load" or atom in self.data or contains(atom, lambda part: part[0] == "load")

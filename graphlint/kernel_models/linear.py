@@ -19,7 +19,14 @@ _LEAVES = frozenset(("const", "param", "global", "local", "func", "unknown", "pi
 
 
 def poly(expr: Expr) -> Poly:
-    """Normal form of an integer expression; bound names (`let`) are looked through."""
+    """Normal form of an integer expression; bound names (`let`) are looked through. Callers must not change the result."""
+    found = _polys.get(id(expr))
+    if found is None:
+        found = _polys[id(expr)] = (expr, _poly(expr))
+    return found[1]
+
+
+def _poly(expr: Expr) -> Poly:
     expr = strip(expr)
     op = expr[0]
     if op == "const":
@@ -186,11 +193,11 @@ def substitute(expr: Expr, old: Expr, new: Expr) -> Expr:
 def fold(expr: Expr) -> Expr:
     """Decides a comparison of constants (and of sums that cannot be negative) and the `if` over it."""
     if expr[0] == "cmp" and expr[1] in ("<", "<=", ">", ">=", "==", "!="):
-        gap = add(poly(expr[2]), poly(expr[3]), -1)
-        value = constant(gap)
+        apart = gap(expr)
+        value = constant(apart)
         if value is not None:
             return ("const", _compare(expr[1], value))
-        low = minimum(gap)
+        low = minimum(apart)
         if low is not None:
             if (expr[1] in (">", "!=") and low > 0) or (expr[1] == ">=" and low >= 0):
                 return ("const", True)
@@ -215,8 +222,16 @@ def minimum(p: Poly) -> int | None:
     return low
 
 
-def _compare(op: str, gap: int) -> bool:
-    return {"<": gap < 0, "<=": gap <= 0, ">": gap > 0, ">=": gap >= 0, "==": gap == 0, "!=": gap != 0}[op]
+def _compare(op: str, value: int) -> bool:
+    return {"<": value < 0, "<=": value <= 0, ">": value > 0, ">=": value >= 0, "==": value == 0, "!=": value != 0}[op]
+
+
+def gap(cond: Expr) -> Poly:
+    """Left side minus right side of a comparison. Callers must not change the result."""
+    found = _gaps.get(id(cond))
+    if found is None:
+        found = _gaps[id(cond)] = (cond, add(poly(cond[2]), poly(cond[3]), -1))
+    return found[1]
 
 
 def contains(expr: Expr, wanted: Callable[[Expr], bool]) -> bool:
@@ -227,6 +242,8 @@ def contains(expr: Expr, wanted: Callable[[Expr], bool]) -> bool:
 #: What `marks` and `size` know of an expression, by identity; the expression is kept so that its identity stays taken.
 _known: dict[int, tuple[Expr, int, frozenset[Expr]]] = {}
 _texts: dict[int, tuple[Expr, str]] = {}
+_polys: dict[int, tuple[Expr, Poly]] = {}
+_gaps: dict[int, tuple[Expr, Poly]] = {}
 _NOTHING: frozenset[Expr] = frozenset()
 _MARKED = ("pid", "local", "load", "arange", "if", "unknown")
 
@@ -235,6 +252,8 @@ def forget() -> None:
     """Drops what is remembered of expressions; called once a kernel."""
     _known.clear()
     _texts.clear()
+    _polys.clear()
+    _gaps.clear()
 
 
 def marks(expr: Expr) -> frozenset[Expr]:
