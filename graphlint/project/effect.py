@@ -11,18 +11,20 @@ EffectKind = Literal["write", "fill", "update", "read", "rebind", "escape"]
 
 
 class Site(NamedTuple):
-    """A place in the source."""
+    """A place in the source, with the conditions of its function that hold there."""
 
     path: str
     span: Span
     function: str
+    guards: tuple[Expr, ...] = ()
 
 
 class Effect(NamedTuple):
     """One access to the storage that `target` names.
 
     lo, hi: interval within `target` (None: all of it), as kernels state it; `how` says what does it in words; `chain` are the call sites
-    it was reached through, outermost first. `exact` is False when the interval or the condition is not fully understood.
+    it was reached through, outermost first. `guards` and `value` are in the terms of the function at `site`, the rest in those of the
+    function that was asked for. `exact` is False when the interval or the condition is not fully understood.
     """
 
     kind: EffectKind
@@ -38,7 +40,8 @@ class Effect(NamedTuple):
     kernel: str | None = None
     pointer: str | None = None
     exact: bool = True
-    axis: int = 0
+    #: interval along the second dimension, when the first one is counted by the kernel too
+    inner: tuple[Expr, Expr] | None = None
 
 
 class CallSite(NamedTuple):

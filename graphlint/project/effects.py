@@ -47,7 +47,7 @@ class Effects:
         out: list[Effect | CallSite] = []
         lists = _collected_lists(function.fact.events)
         for event in function.fact.events:
-            site = Site(function.path, event.span, function.id)
+            site = Site(function.path, event.span, function.id, event.guards)
             if event.kind == "store":
                 self._store(event, site, out)
             elif event.kind == "bind" and event.b is not None:
@@ -136,7 +136,25 @@ class Effects:
 
     def _reads(self, expr: Expr, event: Event, site: Site, how: str, out: list[Effect | CallSite]) -> None:
         for part in storages(expr):
+            if not self._may_be_part(part):
+                continue
             out.append(Effect("read", part, None, None, None, event.guards, event.withs, how, site))
+
+
+    def _may_be_part(self, expr: Expr) -> bool:
+        """It may name a part of a storage: a slice, a parameter that a caller binds to one, or what a function of the project returns."""
+        while expr[0] in ("let", "attr", "iter", "item"):
+            expr = expr[2] if expr[0] == "let" else expr[1]
+        if expr[0] == "index":
+            return True
+        if expr[0] == "param":
+            return expr[2] not in ("self", "cls")
+        return expr[0] == "call" and self._returns_storage(expr)
+
+    def _returns_storage(self, call: Expr) -> bool:
+        func = strip(call[1])
+        name = func[2] if func[0] == "attr" else func[1] if func[0] in ("global", "local") else None
+        return name in self.index.by_name
 
 
 def _collected_lists(events: tuple[Event, ...]) -> dict[str, list[Expr]]:
@@ -180,6 +198,8 @@ def storages(expr: Expr) -> list[Expr]:
         op = node[0]
         if op == "let":
             stack.append(node[2])
+        elif op == "param":
+            found.append(node)
         elif op in ("attr", "index"):
             found.append(node)
             if op == "index":
@@ -192,7 +212,7 @@ def storages(expr: Expr) -> list[Expr]:
                 stack.extend(node[2])
             else:
                 found.append(node)
-        elif op in ("const", "param", "global", "local", "func", "unknown", "cmp"):
+        elif op in ("const", "global", "local", "func", "unknown", "cmp"):
             continue
         else:
             stack.extend(children(node))

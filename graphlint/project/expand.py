@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from graphlint.facts.expr import Expr, strip
+from functools import cached_property
+
+from graphlint.facts.expr import Expr, children, strip
 from graphlint.project.effect import CallSite, Effect
 from graphlint.project.effects import Effects
 from graphlint.project.index import Index
 from graphlint.project.substitute import Substitution
 from graphlint.project.types import Types
-from graphlint.project.views import Views
+from graphlint.project.views import HALVES, Views
 
 #: calls nested deeper than this are not followed (their effects are unknown)
 MAX_DEPTH = 7
@@ -39,7 +41,8 @@ class Expander:
         out: list[Effect] = []
         for item in self.effects.of(self.index.functions[function_id], self_class):
             if isinstance(item, Effect):
-                out.append(item)
+                if item.kind != "rebind" and self._matters(item.target):
+                    out.append(item)
             elif len(out) < MAX_EFFECTS:
                 out.extend(self._inlined(item, self_class, depth))
         self._active.discard(key)
@@ -70,26 +73,90 @@ class Expander:
         out: list[Effect] = []
         for effect in inner:
             target = substitute(effect.target)
-            root = _root(target)
-            if root is None:
+            if target is not effect.target and not self._matters(target):
                 continue
             out.append(
-                effect._replace(
-                    target=target,
-                    lo=None if effect.lo is None else substitute(effect.lo),
-                    hi=None if effect.hi is None else substitute(effect.hi),
-                    value=None if effect.value is None else substitute(effect.value),
-                    guards=(*site.guards, *(substitute(guard) for guard in effect.guards)),
-                    withs=(*site.withs, *effect.withs),
-                    chain=(site.site, *effect.chain),
+                Effect(
+                    effect.kind, target, None if effect.lo is None else substitute(effect.lo), None if effect.hi is None else substitute(effect.hi),
+                    effect.value, effect.guards, effect.withs, effect.how, effect.site, (site.site, *effect.chain), effect.kernel, effect.pointer,
+                    effect.exact, None if effect.inner is None else (substitute(effect.inner[0]), substitute(effect.inner[1])),
                 )
             )
         return out
 
+    def _matters(self, target: Expr) -> bool:
+        """It may name a storage that somebody writes in place: others cannot go stale, and they are most of what code passes around."""
+        name = terminal(target)
+        return name is None or name in self.written
 
-def _root(expr: Expr) -> Expr | None:
-    """The name at the bottom of a storage expression; None for a value no caller can name."""
+    @cached_property
+    def written(self) -> frozenset[str]:
+        """Names of attributes whose storage is written in place anywhere, directly or through a parameter."""
+        names: set[str] = set()
+        parameters: set[Expr] = set()
+        calls: list[tuple[str, CallSite]] = []
+        for function in self.index.functions.values():
+            if function.fact.opaque:
+                continue
+            for item in self.effects.of(function, function.owner):
+                if isinstance(item, CallSite):
+                    calls.append((item.function, item))
+                elif item.kind in ("write", "fill", "update"):
+                    self._note(item.target, names, parameters)
+        grown = True
+        while grown:
+            before = len(parameters) + len(names)
+            for callee, site in calls:
+                for key, argument in self.views.bind_arguments(callee, site.call, None).items():
+                    if key in parameters:
+                        self._note(argument, names, parameters)
+            grown = len(parameters) + len(names) > before
+        return frozenset(names)
+
+    @staticmethod
+    def _note(target: Expr, names: set[str], parameters: set[Expr]) -> None:
+        for part in alternatives(target):
+            name = terminal(part)
+            if name is not None:
+                names.add(name)
+            root = strip(part)
+            while root[0] in ("index", "iter", "item") or (root[0] == "attr" and root[2] in HALVES):
+                root = strip(root[1])
+            if root[0] == "param":
+                parameters.add(root)
+            elif root[0] == "call":
+                names.update(all_names(root))
+
+
+def alternatives(expr: Expr) -> list[Expr]:
+    """The branches of a merge, or the expression itself."""
     expr = strip(expr)
-    while expr[0] in ("attr", "index", "iter", "item"):
-        expr = strip(expr[1])
-    return None if expr[0] in ("const", "unknown", "local") else expr
+    if expr[0] in ("if", "phi", "or"):
+        return [part for child in (expr[2:] if expr[0] == "if" else expr[1:]) for part in alternatives(child)]
+    return [expr]
+
+
+def all_names(expr: Expr) -> set[str]:
+    """Every attribute name in an expression."""
+    found: set[str] = set()
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if node[0] == "attr":
+            found.add(node[2])
+        stack.extend(children(node))
+    return found
+
+
+def terminal(target: Expr) -> str | None:
+    """Name of the attribute that holds the storage; None when the target is no plain chain of attributes and indices."""
+    target = strip(target)
+    while True:
+        if target[0] in ("index", "iter"):
+            target = strip(target[1])
+        elif target[0] == "attr":
+            if target[2] not in HALVES:
+                return str(target[2])
+            target = strip(target[1])
+        else:
+            return None

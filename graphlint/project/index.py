@@ -72,7 +72,8 @@ class Index:
         self.subclasses: dict[str, list[str]] = defaultdict(list)
         self._mro: dict[str, tuple[str, ...]] = {}
         self._resolved: dict[tuple[str, str], tuple[str, str] | None] = {}
-        self.by_method: dict[str, list[str]] = defaultdict(list)
+        #: bare name -> ids of functions of that name
+        self.by_name: dict[str, list[str]] = defaultdict(list)
         for file in self.files.values():
             self._add(file)
         for cls in self.classes.values():
@@ -86,9 +87,9 @@ class Index:
         for function in file.functions:
             definition = FunctionDef(f"{file.module}:{function.qualname}", file.module, file.path, function)
             self.functions.setdefault(definition.id, definition)
+            self.by_name[function.name].append(definition.id)
             if definition.owner is not None and function.parent is None:
                 self._methods[definition.owner].setdefault(function.name, definition.id)
-                self.by_method[function.name].append(definition.id)
             if definition.owner is not None:
                 self._collect_attributes(definition)
         for cls in file.classes:

@@ -41,7 +41,9 @@ def kernel_effects(kernel: KernelDef, call: Expr, items: tuple[Expr, ...], event
         if op == "load":
             base = arguments.get(expr[1])
             return ("index", base, change(expr[2])) if base is not None else UNKNOWN
-        if op in ("const", "global", "local", "func", "unknown", "pid"):
+        if op == "global":
+            return ("global", expr[1], kernel.module)
+        if op in ("const", "local", "func", "unknown", "pid"):
             return expr
         return rebuild(expr, change)
 
@@ -57,10 +59,11 @@ def kernel_effects(kernel: KernelDef, call: Expr, items: tuple[Expr, ...], event
         else:
             kind = "fill" if segment.role == "fill" else "write"
         lo, hi = change(segment.lo), change(segment.hi)
+        inner = (change(segment.inner[0]), change(segment.inner[1])) if segment.inner is not None else None
         effects.append(
             Effect(
                 kind, target, lo, hi, change(segment.value) if segment.value is not None else None,  # type: ignore[arg-type]
-                event.guards, event.withs, f"kernel {model.qualname}", site, (), kernel.id, segment.pointer, segment.exact,
+                event.guards, event.withs, f"kernel {model.qualname}", site, (), kernel.id, segment.pointer, segment.exact, inner,
             )
         )
     return effects

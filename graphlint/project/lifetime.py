@@ -85,7 +85,8 @@ def _first_reader(
     for reader in later:
         if reads_beyond(reader, write) and not excluded(reader, write):
             late: list[Access] = []
-            if not any(covers(a, write, reader, late) for a in accesses if a is not write and (a.order < reader.order or a.whole)):
+            limit = _read_time(reader, write, accesses)
+            if not any(covers(a, write, reader, late) for a in accesses if a is not write and (a.order < limit or a.whole)):
                 return reader, False, tuple(late), True
     covering: list[Access] = []
     for is_captured, readers in ((True, captured), (False, elsewhere)):
@@ -102,6 +103,25 @@ def _first_reader(
                 continue
             return reader, is_captured, tuple(late), False
     return None
+
+
+def _read_time(reader: Access, write: Access, accesses: list[Access]) -> int:
+    """Order before which a fill still helps the reader.
+
+    A view that is only stored (in metadata, in an attribute, returned) is read later in the step: at the latest when the buffer is
+    written anew.
+    """
+    if not reader.effect.how.startswith(("stored", "kept", "returned")):
+        return reader.order
+    for access in accesses:
+        if access.order > reader.order and is_live_prefix(access) and _moment(access) != _moment(write):
+            moment = _moment(access)
+            return min(a.order for a in accesses if _moment(a) == moment)
+    return 1 << 60
+
+
+def _moment(access: Access) -> tuple[object, ...]:
+    return access.effect.site, access.effect.chain
 
 
 def reads_beyond(reader: Access, write: Access) -> bool:
@@ -122,14 +142,19 @@ def _same(a: Expr, b: Expr) -> bool:
 
 
 def excluded(a: Access, b: Access) -> bool:
-    """Their guards cannot hold together."""
-    left = {strip(g) for g in a.effect.guards}
-    for guard in b.effect.guards:
-        guard = strip(guard)
-        negated = guard[2] if guard[0] == "un" and guard[1] == "not" else ("un", "not", guard)
-        if negated in left:
-            return True
+    """They cannot both happen in one step: where their ways part, one needs a condition and the other its opposite."""
+    left, right = (*a.effect.chain, a.effect.site), (*b.effect.chain, b.effect.site)
+    for here, there in zip(left, right):
+        if here != there:
+            if here.function != there.function:
+                return False
+            held = {strip(guard) for guard in here.guards}
+            return any(_opposite(strip(guard)) in held for guard in there.guards)
     return False
+
+
+def _opposite(guard: Expr) -> Expr:
+    return guard[2] if guard[0] == "un" and guard[1] == "not" else ("un", "not", guard)
 
 
 def covers(cover: Access, write: Access, reader: Access, late: list[Access]) -> bool:

@@ -18,12 +18,22 @@ class Substitution:
         self._memo: dict[int, tuple[Expr, Expr]] = {}
 
     def __call__(self, expr: Expr) -> Expr:
-        if expr[0] in _LEAVES:
+        op = expr[0]
+        if op in _LEAVES:
             return self.mapping.get(expr, expr)
         known = self._memo.get(id(expr))
         if known is not None:
             return known[1]
-        result = rebuild(expr, self)
+        # attributes and names are most of all expressions: spelled out, the generic way is several times slower
+        result: Expr
+        if op == "attr":
+            base = self(expr[1])
+            result = expr if base is expr[1] else ("attr", base, expr[2])
+        elif op == "let":
+            value = self(expr[2])
+            result = expr if value is expr[2] else ("let", expr[1], value)
+        else:
+            result = rebuild(expr, self)
         self._memo[id(expr)] = (expr, result)
         return result
 
@@ -33,12 +43,28 @@ def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     op = expr[0]
     if op == "call":
         func = change(expr[1])
-        args = tuple(change(arg) for arg in expr[2])
-        kwargs = tuple((name, change(value)) for name, value in expr[3])
-        same = func is expr[1] and all(a is b for a, b in zip(args, expr[2])) and all(a[1] is b[1] for a, b in zip(kwargs, expr[3]))
-        return expr if same else ("call", func, args, kwargs, expr[4])
+        same = func is expr[1]
+        args: list[Expr] = []
+        for arg in expr[2]:
+            new = change(arg)
+            same = same and new is arg
+            args.append(new)
+        kwargs: list[tuple[str, Expr]] = []
+        for pair in expr[3]:
+            new = change(pair[1])
+            same = same and new is pair[1]
+            kwargs.append((pair[0], new))
+        return expr if same else ("call", func, tuple(args), tuple(kwargs), expr[4])
     if op == "dict":
         pairs = tuple((change(key), change(value)) for key, value in expr[1:])
         return ("dict", *pairs)
-    parts = tuple(change(part) if isinstance(part, tuple) else part for part in expr)
-    return expr if all(a is b for a, b in zip(parts, expr)) else parts
+    changed = False
+    parts: list[object] = []
+    for part in expr:
+        if part.__class__ is tuple:
+            new = change(part)
+            changed = changed or new is not part
+            parts.append(new)
+        else:
+            parts.append(part)
+    return tuple(parts) if changed else expr

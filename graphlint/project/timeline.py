@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import NamedTuple
 
 from graphlint.extents import Extent
-from graphlint.facts.expr import Expr, strip
+from graphlint.facts.expr import ZERO, Expr, strip
 from graphlint.project.buffers import Buffer, Buffers
 from graphlint.project.counts import Counts
 from graphlint.project.effect import CallSite, Effect
@@ -125,15 +125,14 @@ class Timelines:
         lo_expr, hi_expr, axis = view.lo, view.hi, view.axis
         whole = view.whole
         if effect.kernel is not None:
-            if effect.lo is not None and effect.lo != ("const", 0):
-                lo_expr = effect.lo if view.lo is None else ("bin", "+", view.lo, effect.lo)
-            if effect.hi is not None and strip(effect.hi)[0] != "unknown":
-                hi_expr = effect.hi if view.lo is None else ("bin", "+", view.lo, effect.hi)
             whole = False
-            if view.whole:
-                axis = effect.axis
-        if not effect.guards and not view.exact:
-            pass
+            interval = (effect.lo, effect.hi)
+            if effect.inner is not None and view.whole and self.counts.of(effect.hi, cls, function.module).unit is None:
+                interval, axis = effect.inner, 1
+            if interval[0] is not None and interval[0] != ZERO:
+                lo_expr = interval[0] if view.lo is None else ("bin", "+", view.lo, interval[0])
+            if interval[1] is not None and strip(interval[1])[0] != "unknown":
+                hi_expr = interval[1] if view.lo is None else ("bin", "+", view.lo, interval[1])
         lo = Extent.number(0) if lo_expr is None else self.counts.of(lo_expr, cls, function.module, bias)
         hi = Extent.unknown() if hi_expr is None else self.counts.of(hi_expr, cls, function.module, bias)  # type: ignore[arg-type]
         if hi_expr is None and not whole:

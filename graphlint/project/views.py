@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from graphlint.facts.expr import NONE, Expr, strip
+from graphlint.facts.expr import NONE, UNKNOWN, Expr, children, strip
 from graphlint.project.index import Index
 from graphlint.project.substitute import Substitution
 from graphlint.project.types import Types
@@ -87,6 +87,7 @@ class Views:
             bindings = self.index.attribute(owner, name)
             if bindings:
                 alias = self._alias(bindings[0].value, base, owner, depth) if len(bindings) == 1 else None
+                alias = alias or self._pointers(bindings[0].value, base, owner, depth)
                 if alias is not None:
                     return alias
             method = self.index.method(owner, name)
@@ -107,6 +108,33 @@ class Views:
         if root[0] != "param" or root[2] != "self":
             return None
         return self.of(Substitution({root: base})(value), owner if strip(base)[0] == "param" else None, depth + 1)
+
+    def _pointers(self, value: Expr, base: Expr, owner: str, depth: int) -> View | None:
+        """A table of `data_ptr()`s stands for the buffers it points to."""
+        value = strip(value)
+        if value[0] != "call":
+            return None
+        table = find_data_ptr(value) or find_data_ptr(self.inline(value, owner) or UNKNOWN)
+        if table is None:
+            return None
+        root = table
+        while strip(root)[0] in ("attr", "index", "iter", "item"):
+            root = strip(root)[1]
+        root = strip(root)
+        if root[0] in ("list", "tuple") and len(root) > 1:
+            return self._pointers_of_list(root, base, owner, depth)
+        if root[0] != "param" or root[2] != "self":
+            return None
+        return self.of(Substitution({root: base})(table), owner, depth + 1)
+
+    def _pointers_of_list(self, display: Expr, base: Expr, owner: str, depth: int) -> View | None:
+        part = display[1][1] if display[1][0] == "star" else display[1]
+        root = strip(part)
+        while root[0] in ("attr", "index", "iter", "item"):
+            root = strip(root[1])
+        if root[0] != "param" or root[2] != "self":
+            return None
+        return self.of(Substitution({root: base})(part), owner, depth + 1)
 
     def of_path(self, base: Expr, self_class: str | None, depth: int) -> Expr | None:
         """Canonical owner chain of an attribute: self, a parameter, a global, or an attribute of one of these."""
@@ -262,6 +290,19 @@ class Views:
         if not values or len(values) > 3:
             return None
         return Substitution(mapping)(values[-1] if len(values) == 1 else ("phi", *values))
+
+
+def find_data_ptr(expr: Expr) -> Expr | None:
+    """The tensor expression whose `data_ptr()` appears in `expr`."""
+    stack = [expr]
+    while stack:
+        node = stack.pop()
+        if node[0] == "call":
+            func = strip(node[1])
+            if func[0] == "attr" and func[2] == "data_ptr":
+                return func[1]
+        stack.extend(children(node))
+    return None
 
 
 def _container_note(note: Expr) -> bool:
