@@ -54,7 +54,10 @@ def _sections(figures: Figures) -> Iterator[str]:
     yield f"\nMissed: {', '.join(missed) or 'none'}.\n\n### Findings per release\n"
     yield _table(
         ("Release", "Findings", "High confidence", "Medium", "Files with errors"),
-        [(one.release, one.findings, one.by_confidence.get("high", 0), one.by_confidence.get("medium", 0), one.errors) for one in figures.noise],
+        [
+            (one.release, one.findings, one.by_confidence.get("high", 0), one.by_confidence.get("medium", 0), one.errors)
+            for one in figures.noise
+        ],
     )
     yield "\n### Judged findings\n"
     yield _table(

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from bench.bugs import load_bugs, load_open_faults, scored_bugs
+from bench.report import BEGIN, END, Figures, write_docs
+from bench.score import BugScore
+from bench.timing import Timing
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -133,3 +136,23 @@ def test_the_bugs_are_whole() -> None:
         assert bug.good, bug.id
         assert bug.symbols, bug.id
         assert bug.file.startswith(f"{bug.project}/"), bug.id
+
+
+def test_the_page_gets_its_figures_and_keeps_the_rest(tmp_path: Path) -> None:
+    page = tmp_path / "accuracy.md"
+    page.write_text(f"before\n{BEGIN}\noutdated figures\n{END}\nafter\n")
+    bug = BugScore(
+        id="V05", kind="stale-index", project="vllm", bad="0.24.0", good="0.25.1", reach="project", found=False, by_kind=False, rules=(),
+        still_reported=True,
+    )
+    write_docs(Figures([bug], [], [], [], {"vllm-1.0": [Timing("cold", 2.0, 1.5, 3.25, 100.4, 3)]}), page)
+    text = page.read_text()
+    assert text.startswith(f"before\n{BEGIN}\n")
+    assert text.endswith(f"{END}\nafter\n")
+    assert "outdated" not in text
+    assert "0 of the 1 bugs" in text
+    assert "Missed: V05 (stale-index, vllm 0.24.0)." in text
+    assert "| vllm-1.0 | cold | 2.00 | 1.50 | 3.25 | 100 |" in text
+    page.write_text("no markers")
+    with pytest.raises(ValueError, match="are missing"):
+        write_docs(Figures([], [], [], [], {}), page)
