@@ -16,12 +16,16 @@ from graphlint.api import Rule
 from graphlint.finding import RunError
 
 _ID = re.compile(r"[A-Z]{2,}\d{3,}")
-#: rules of the shell itself, which no pack defines
-BUILT_IN_IDS = ("GL001",)
+#: rules of the shell itself, which no pack defines: id -> name
+SHELL_RULES = {"GL001": "unused-suppression"}
 
 
 class PackError(Exception):
     """A pack that cannot be used at all: the folder is missing, or two rules share an id or a name."""
+
+
+class UnknownRule(Exception):
+    """A selector that means no rule; the message suggests what was meant."""
 
 
 class RuleEntry(msgspec.Struct, frozen=True):
@@ -51,31 +55,31 @@ class Registry:
         """Byte tokens of all rules: a file with none of them matters to none."""
         return {token for entry in self for token in entry.rule.tokens}
 
-    def find(self, name: str) -> RuleEntry | None:
-        """The rule with this id (any case) or kebab-case name."""
-        entry = self.entries.get(name.upper())
-        return entry or next((one for one in self if one.rule.name == name.lower()), None)
+    @property
+    def names(self) -> dict[str, str]:
+        """Id -> kebab-case name of every rule that can be selected."""
+        return SHELL_RULES | {entry.rule.id: entry.rule.name for entry in self}
 
     def matching(self, selector: str) -> set[str]:
-        """Ids that a selector means: an id, a family prefix (`GL2`), a rule's name, or `ALL`. Raises `KeyError` with a hint if none."""
+        """Ids that a selector means: an id, a family prefix (`GL2`), a rule's name, or `ALL`.
+
+        Raises `UnknownRule` if there is none.
+        """
         wanted = selector.strip().upper()
-        ids = [*BUILT_IN_IDS, *self.entries]
         if wanted == "ALL":
-            return set(ids)
-        found = {one for one in ids if wanted and one.startswith(wanted)}
-        if not found and (entry := self.find(selector.strip())):
-            found = {entry.rule.id}
+            return set(self.names)
+        found = {rule for rule, name in self.names.items() if wanted and (rule.startswith(wanted) or name.upper() == wanted)}
         if not found:
-            raise KeyError(f"no rule matches {selector.strip()!r}{self.suggestion(selector)}")
+            raise UnknownRule(f"no rule matches {selector.strip()!r}{self.suggestion(selector)}")
         return found
 
     def suggestion(self, selector: str) -> str:
         """`; did you mean ...?` for a selector that matches nothing, or where to look the rules up."""
-        names = {one.lower(): one for one in (*BUILT_IN_IDS, *self.entries, *(entry.rule.name for entry in self))}
-        close = difflib.get_close_matches(selector.strip().lower(), names, n=3, cutoff=0.6)
+        known = {one.lower(): one for pair in self.names.items() for one in pair}
+        close = difflib.get_close_matches(selector.strip().lower(), known, n=3, cutoff=0.7)
         if not close:
             return "; `graphlint rule` lists them all"
-        return f"; did you mean {' or '.join(names[one] for one in close)}?"
+        return f"; did you mean {' or '.join(known[one] for one in close)}?"
 
     def select(self, select: Iterable[str] = (), ignore: Iterable[str] = ()) -> set[str]:
         """Ids to report: those `select` means (all of them if it is empty) less those `ignore` means.
@@ -83,7 +87,7 @@ class Registry:
         Where both name a rule, the longer selector wins (`--select GL201 --ignore GL2` keeps GL201), and `ignore` on a tie.
         """
         chosen = list(select)
-        strength = dict.fromkeys((*BUILT_IN_IDS, *self.entries), -1 if chosen else 0)
+        strength = dict.fromkeys(self.names, -1 if chosen else 0)
         for selector in chosen:
             for one in self.matching(selector):
                 strength[one] = max(strength[one], _weight(selector, one))
@@ -165,12 +169,12 @@ def _load_file(pack: Path, path: Path) -> RuleEntry | RunError:
         spec.loader.exec_module(module)
     except Exception as error:  # noqa: BLE001  a rule file may raise anything; the other rules must still run
         del sys.modules[name]
-        line = error.lineno or 0 if isinstance(error, SyntaxError) else _line_in(error, path)
-        return RunError(shown, "rule", f"the rule cannot be loaded: {type(error).__name__}: {error}", line)
+        line, message = (error.lineno or 0, error.msg) if isinstance(error, SyntaxError) else (_line_in(error, path), str(error))
+        return RunError(shown, "rule", f"the rule cannot be loaded: {type(error).__name__}: {message}", line)
     rule = getattr(module, "RULE", None)
     if not isinstance(rule, Rule):
         return RunError(shown, "rule", "the file defines no `RULE = Rule(...)`")
-    if not _ID.fullmatch(rule.id) or rule.id in BUILT_IN_IDS:
+    if not _ID.fullmatch(rule.id) or rule.id in SHELL_RULES:
         return RunError(shown, "rule", f"{rule.id!r} is no usable rule id (letters, then at least three digits, as in GL201)")
     return RuleEntry(rule, path, relative.parts[0] if len(relative.parts) > 1 else "", (module.__doc__ or "").strip())
 

@@ -22,8 +22,7 @@ from graphlint.source.suppressions import Suppression, find_suppressions
 #: called with what is going on, how much of it is done, and how much there is
 ProgressCallback = Callable[[str, int, int], None]
 
-UNUSED = "GL001"
-UNUSED_NAME = "unused-suppression"
+((UNUSED, UNUSED_NAME),) = registry_module.SHELL_RULES.items()
 UNUSED_DOC = """\
 A `# graphlint: ignore` comment that silences nothing.
 
@@ -45,10 +44,14 @@ class ProjectLike(Protocol):
     """What the runner needs of `graphlint.project.Project`."""
 
     @property
-    def errors(self) -> Sequence[RunError]: ...
+    def errors(self) -> Sequence[RunError]:
+        """Files that could not be analysed."""
+        ...
 
     @property
-    def stats(self) -> Stats: ...
+    def stats(self) -> Stats:
+        """How many files were parsed, how many came from the cache."""
+        ...
 
 
 class Outcome(msgspec.Struct):
@@ -81,18 +84,22 @@ def run_check(
 ) -> Outcome:
     """Check `paths`; `given` are files whose bytes are at hand and that replace those on disk.
 
-    Raises `PackError` and `KeyError` (an unknown rule in `options`) before anything is read; afterwards nothing but the report tells
-    of failures.
+    Raises `PackError`, and `UnknownRule` for one in `options`, before anything is read; afterwards only the report tells of failures.
     """
     start = time.perf_counter()
     rules = registry_module.load(options.rule_packs) if rules is None else rules
     wanted = rules.select(options.select, options.ignore)
+    for selectors in options.per_file_ignores.values():
+        rules.select(selectors)
     progress("finding files", 0, 0)
     discovery = discover(paths, respect_gitignore=options.respect_gitignore)
+    excluded = _matches(discovery.files, options.exclude, options)
+    looked_at = [path for path in discovery.files if path not in excluded]
     # The tokens of all rules, not only of the selected ones: what a rule sees must not depend on which others run.
-    collected = collect(discovery.files, rules.tokens, given=given)
+    collected = collect(looked_at, rules.tokens, given=given)
     sources = SourceText(given)
-    errors = [*rules.errors, *collected.errors]
+    missing = [RunError(path, "io", "no such file or folder") for path in discovery.missing]
+    errors = [*rules.errors, *missing, *collected.errors]
     findings: list[Finding] = []
     stats = Stats()
     crashed: set[str] = {UNUSED}
@@ -106,8 +113,12 @@ def run_check(
             progress(f"checking {entry.rule.id}", number, len(selected))
             if not _run_rule(entry, project, findings, errors):
                 crashed.add(entry.rule.id)
-    stats.files = len({*discovery.files, *(file.path for file in given)})
+    stats.files = len({*looked_at, *(file.path for file in given)})
 
+    for pattern, selectors in options.per_file_ignores.items():
+        silent = rules.select(selectors)
+        matching = _matches({finding.path for finding in findings}, [pattern], options)
+        findings = [finding for finding in findings if finding.rule not in silent or finding.path not in matching]
     findings.sort(key=_order)
     set_fingerprints(findings, sources)
     broken = {error.path for error in errors}
@@ -128,6 +139,16 @@ def run_check(
     return Outcome(Report(shown, errors, stats), discovery, sources, suppressed, len(kept) - len(shown))
 
 
+def _matches(paths: Iterable[str], patterns: Sequence[str], options: CheckOptions) -> set[str]:
+    """Those of `paths` that one of the patterns (as in .gitignore, relative to the configuration's folder) matches."""
+    if not patterns:
+        return set()
+    from pathspec import GitIgnoreSpec
+
+    spec = GitIgnoreSpec.from_lines(patterns)
+    return {path for path in paths if spec.match_file(os.path.relpath(path, options.base))}
+
+
 def _load_project(
     files: Sequence[SourceFile], options: CheckOptions, progress: ProgressCallback, errors: list[RunError]
 ) -> ProjectLike | None:
@@ -144,11 +165,9 @@ def _load_project(
 
 def _run_rule(entry: RuleEntry, project: ProjectLike, findings: list[Finding], errors: list[RunError]) -> bool:
     """Run one rule; what it found before a crash is kept. Whether it ran to its end."""
-    produced: Iterable[Finding] = ()
     try:
-        produced = entry.rule.check(project)  # type: ignore[arg-type]
-        for finding in produced:
-            findings.append(finding)
+        for finding in entry.rule.check(project):  # type: ignore[arg-type]
+            findings.append(finding)  # noqa: PERF402  one by one: those before a crash are kept
     except Exception as error:  # noqa: BLE001  one rule's fault must not lose the others' findings
         errors.append(RunError("", "rule", f"{entry.rule.id} {entry.rule.name} crashed: {_describe(error)}"))
         return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +13,6 @@ from graphlint import report as formats
 
 if TYPE_CHECKING:
     from graphlint.runner import Outcome
-    from graphlint.settings import CheckOptions
     from graphlint.source.files import SourceFile
 
 EPILOG = """\b
@@ -32,7 +32,7 @@ Exit status:
 To silence one line:  `# graphlint: ignore[GL201] reason`  on it, or alone on the line above."""
 
 
-class FormatType(click.ParamType):
+class FormatType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2 only
     """FORMAT or FORMAT=FILE."""
 
     name = "FORMAT[=FILE]"
@@ -57,30 +57,32 @@ def _split(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 
 @click.command("check", epilog=EPILOG)
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
-@click.option("--select", multiple=True, callback=_split, metavar="RULES", help="Only these rules: ids, family prefixes (GL2), names or ALL.")
+@click.option("--select", multiple=True, callback=_split, metavar="RULES", help="Only these: ids, family prefixes (GL2), names or ALL.")
 @click.option("--ignore", multiple=True, callback=_split, metavar="RULES", help="All rules but these.")
 @click.option(
     "--severity", type=click.Choice(["info", "warning", "error"]),
     help="Report nothing milder, and fail at this severity. Without it: report all, fail at warnings.",
 )
 @click.option(
-    "--min-confidence", type=click.Choice(["low", "medium", "high"]), default="medium", show_default=True,
-    help="Report nothing less sure than this.",
+    "--min-confidence", type=click.Choice(["low", "medium", "high"]), help="Report nothing less sure than this.  [default: medium]",
 )
 @click.option(
     "--output-format", "outputs", type=FormatType(), multiple=True, metavar="FORMAT[=FILE]",
     help=f"How to report, and where; may be repeated. Formats: {', '.join(formats.available())}.  [default: text]",
 )
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever the check finds.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever the check finds or cannot read.")
 @click.option("--statistics", is_flag=True, help="Add a table of how often each rule reported.")
-@click.option("--engine", default="auto", show_default=True, metavar="NAME", help="Vocabulary to read the code with: auto, vllm, sglang, ...")
-@click.option("--jobs", "-j", type=click.IntRange(min=0), default=0, help="Processes to parse with.  [default: one a core]")
+@click.option("--engine", metavar="NAME", help="Vocabulary to read the code with: auto, vllm, sglang, ...  [default: auto]")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), metavar="N", help="Processes to parse with.  [default: one a core]")
 @click.option("--no-cache", is_flag=True, help="Neither use nor write the cache of facts.")
+@click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="Configuration to use, instead of the nearest graphlint.toml or pyproject.toml with [tool.graphlint].")
+@click.option("--no-config", is_flag=True, help="Use no configuration file.")
 @click.option("--stdin-filename", metavar="PATH", help="Read this file's text from standard input (PATHS may be `-`).")
 @click.pass_context
 def command(
     ctx: click.Context, /, paths: tuple[str, ...], outputs: tuple[tuple[str, str | None], ...], exit_zero: bool, statistics: bool,
-    stdin_filename: str | None, no_cache: bool, **options: object,
+    stdin_filename: str | None, no_cache: bool, config: Path | None, no_config: bool, **given_options: object,
 ) -> None:
     """Find CUDA-graph padding bugs in the Python files at or below PATHS (default: the current folder).
 
@@ -88,26 +90,29 @@ def command(
     """
     from graphlint.cli.progress import Progress
     from graphlint.finding import RunError
-    from graphlint.registry import PackError
+    from graphlint.registry import PackError, UnknownRule
     from graphlint.runner import run_check
-    from graphlint.settings import CheckOptions
+    from graphlint.settings import ConfigError, find_config, options
 
-    chosen = CheckOptions(cache=not no_cache, **options)  # type: ignore[arg-type]
-    given = _standard_input(stdin_filename, paths)
-    targets = [path for path in paths if path != "-"] or ([] if given else ["."])
+    if config and no_config:
+        raise click.UsageError("--config and --no-config exclude each other", ctx)
     try:
+        file = None if no_config else config or find_config(Path.cwd())
+        # an option that was not given leaves the word to the configuration
+        chosen = options(file, {"cache": not no_cache, **{key: value for key, value in given_options.items() if value != ()}})
+        given = _standard_input(stdin_filename, paths)
+        targets = [path for path in paths if path != "-"] or ([] if given else ["."])
         with Progress() as progress:
             outcome = run_check(targets, chosen, given=given, progress=progress)
-    except KeyError as error:
-        raise click.UsageError(str(error.args[0]), ctx) from None
-    except PackError as error:
+    except (ConfigError, PackError, UnknownRule) as error:
         raise click.UsageError(str(error), ctx) from None
-    for path in outcome.discovery.missing:
-        outcome.report.errors.append(RunError(path, "io", "no such file or folder"))
-    if not outcome.report.stats.files and not outcome.discovery.missing:
-        for path in outcome.discovery.empty:
-            outcome.report.errors.append(RunError(path, "io", "no Python file found here (hidden, git-ignored and virtual-environment folders are skipped)"))
-    _write(ctx, outcome, chosen, outputs or (("text", None),), statistics)
+    nothing_there = bool(paths) and not outcome.discovery.files and not given
+    if nothing_there:
+        message = "no Python file found here (hidden, git-ignored and virtual-environment folders are skipped)"
+        outcome.report.errors.extend(RunError(path, "io", message) for path in outcome.discovery.empty)
+    _write(ctx, outcome, outputs or (("text", None),), statistics)
+    if outcome.discovery.missing or nothing_there:
+        ctx.exit(2)
     if exit_zero:
         ctx.exit(0)
     ctx.exit(2 if outcome.report.errors else 1 if outcome.fails(chosen) else 0)
@@ -123,19 +128,20 @@ def _standard_input(name: str | None, paths: tuple[str, ...]) -> list[SourceFile
 
 
 def _write(
-    ctx: click.Context, outcome: Outcome, options: CheckOptions, outputs: tuple[tuple[str, str | None], ...], statistics: bool
+    ctx: click.Context, outcome: Outcome, outputs: tuple[tuple[str, str | None], ...], statistics: bool
 ) -> None:
     """Render each output; errors go to standard error whatever the format, so that nobody misses them."""
     for error in outcome.report.errors:
         place = f"{error.path}:{error.line}: " if error.line and error.path else f"{error.path}: " if error.path else ""
-        click.echo(f"{click.style('error', fg='red', bold=True)}: {place}{error.message}", err=True)
-    plain_stdout = True
+        head = click.style("error", fg="red", bold=True) if _colour(sys.stderr.isatty()) else "error"
+        click.echo(f"{head}: {place}{error.message}", err=True, color=True)
+    for_people = True
     for name, file in outputs:
         module = formats.load(name)
         if file is None:
-            plain_stdout = plain_stdout and module.FOR_PEOPLE
-            color = module.FOR_PEOPLE and _colour(sys.stdout.isatty())
-            click.echo(module.render(outcome, color=color), nl=False, color=color or None)
+            for_people = for_people and module.FOR_PEOPLE
+            text = module.render(outcome, color=module.FOR_PEOPLE and _colour(sys.stdout.isatty()))
+            click.echo(text, nl=False, color=True)  # the colours are there on purpose: click must not strip them
             continue
         try:
             with open(file, "w", encoding="utf-8", newline="\n") as out:
@@ -145,7 +151,7 @@ def _write(
     if statistics:
         from graphlint.report.statistics import render
 
-        click.echo(render(outcome), nl=False, err=not plain_stdout)
+        click.echo(render(outcome), nl=False, err=not for_people)
 
 
 def _colour(terminal: bool) -> bool:

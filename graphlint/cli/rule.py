@@ -18,11 +18,13 @@ Examples:
 @click.pass_context
 def command(ctx: click.Context, /, rule: str | None, output_format: str) -> None:
     """Print the page of the rule ID (an id or a name), or list all rules."""
-    from graphlint import registry, rule_pages
+    from pathlib import Path
+
+    from graphlint import registry, rule_pages, settings
 
     try:
-        rules = registry.load()
-    except registry.PackError as error:
+        rules = registry.load(settings.options(settings.find_config(Path.cwd()), {}).rule_packs)
+    except (registry.PackError, settings.ConfigError) as error:
         raise click.UsageError(str(error), ctx) from None
     for problem in rules.errors:
         place = f"{problem.path}:{problem.line}" if problem.line else problem.path

@@ -71,11 +71,8 @@ def _plain(number: int, width: int, bar: str, source: list[str], style: Style) -
 def _cut(raw: str, label: Label) -> tuple[str, int, int]:
     """The line as shown, and the display column (0-based) and length of the label's marks in it."""
     first = min(max(label.column - 1, 0), len(raw))
-    if label.end_line > label.line or label.end_column <= 0:
-        last = len(raw.rstrip())
-    else:
-        last = min(label.end_column - 1, len(raw))
-    last = max(last, first + 1)
+    to_line_end = label.end_line > label.line or label.end_column <= 0
+    last = max(len(raw.rstrip()) if to_line_end else min(label.end_column - 1, len(raw)), first + 1)
     prefix = ""
     if len(raw) > MAX_WIDTH and last > MAX_WIDTH:
         skip = max(first - MAX_WIDTH // 4, 0)

@@ -6,13 +6,12 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from graphlint.source.gitignore import IgnoreStack
+from graphlint.source.gitignore import SUFFIX, IgnoreStack
 
 #: Folders that never hold the code of the project itself. Hidden folders and virtual environments are skipped as well.
 SKIPPED_FOLDERS = frozenset({"__pycache__", "__pypackages__", "node_modules"})
 #: A folder that holds one of these is a virtual or conda environment.
 ENVIRONMENT_MARKERS = frozenset({"pyvenv.cfg", "conda-meta"})
-SUFFIX = ".py"
 
 
 class Discovery(NamedTuple):
@@ -47,7 +46,6 @@ def discover(paths: Sequence[str], *, respect_gitignore: bool = True, cwd: str |
     for path in paths:
         absolute = os.path.normpath(os.path.join(here, path))
         if os.path.isdir(absolute):
-            before = len(found) + len(links)
             anything = False
             for file, is_link in _walk(absolute, respect_gitignore):
                 anything = True
@@ -56,7 +54,7 @@ def discover(paths: Sequence[str], *, respect_gitignore: bool = True, cwd: str |
                     links.append((file, shown))
                 else:
                     found.setdefault(file, shown)
-            if not anything and before == len(found) + len(links):
+            if not anything:
                 empty.append(path)
         elif os.path.exists(absolute):
             found.setdefault(absolute, display_path(path, here))
@@ -85,17 +83,13 @@ def _walk(root: str, respect_gitignore: bool) -> Iterator[tuple[str, bool]]:
             ignored = ignored.push(folder)
         for entry in listing:
             name = entry.name
-            if name.endswith(SUFFIX):
-                if (
-                    (entry.is_file(follow_symlinks=False) or (entry.is_symlink() and entry.is_file()))
-                    and not (ignored is not None and ignored.ignores(entry.path, is_folder=False))
-                ):
+            if name.endswith(SUFFIX) and entry.is_file():
+                if ignored is None or not ignored.ignores_file(entry.path):
                     yield entry.path, entry.is_symlink()
-                    continue
-            if (
+            elif (
                 not name.startswith(".")
                 and name not in SKIPPED_FOLDERS
                 and entry.is_dir(follow_symlinks=False)
-                and not (ignored is not None and ignored.ignores(entry.path, is_folder=True))
+                and (ignored is None or not ignored.ignores_folder(entry.path))
             ):
                 pending.append((entry.path, ignored))
