@@ -57,6 +57,8 @@ def decode(text: bytes, package: Path) -> Report:
     if raw.get("schema") != 1:
         raise CheckError(f"graphlint check {package} answers with schema {raw.get('schema')!r}, not 1")
     report = msgspec.convert(raw, Report)
+    if not report.stats.files:
+        raise CheckError(f"graphlint check {package} found no Python file there; does a .gitignore above hide the folder?")
     broken = [error for error in report.errors if error.kind in ("internal", "rule")]
     if broken:
         raise CheckError(f"graphlint check {package}: {broken[0].path}: {broken[0].message} ({len(broken)} such errors)")
