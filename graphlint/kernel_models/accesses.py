@@ -17,16 +17,14 @@ from graphlint.kernel_models.linear import (
     canonical,
     contains,
     depends,
-    gap,
     marks,
-    minimum,
     poly,
     rebuild,
-    scale,
     substitute,
     to_expr,
     walk,
 )
+from graphlint.kernel_models.rewrite import always_runs, is_empty, pin_of, resolve, shallow, substitute_all
 from graphlint.kernel_models.state import State
 
 Kind = Literal["load", "store", "atomic"]
@@ -129,7 +127,7 @@ class Recorder:
         address = resolve(address, conds)
         if not any(part[0] == "if" for part in marks(address)):
             return [(address, conds)]
-        test = next((part[1] for part in _shallow(address) if part[0] == "if" and self._uniform(part[1])), None)
+        test = next((part[1] for part in shallow(address) if part[0] == "if" and self._uniform(part[1])), None)
         if test is None or depth >= MAX_FORKS:
             return [(address, conds)]
         out = []
@@ -239,31 +237,33 @@ class Recorder:
 
     # ---- segments
 
-    def _solve(self, offset: Poly, conds: list[Expr], split: int | None = None) -> tuple[Lanes, list[Expr], dict[Expr, Expr], list[Expr]]:
-        """Lanes, the conditions left over, the pinned program ids, and the conditions as solved."""
+    def _solve(
+        self, offset: Poly, conds: list[Expr], split: int | None = None, run: bool = False,
+    ) -> tuple[Lanes, list[Expr], dict[Expr, Expr]]:
+        """Lanes, the conditions left over, and the pinned program ids."""
         pins: dict[Expr, Expr] = {}
         kept: list[Expr] = []
         cut = None
         for position, cond in enumerate(conds):
             if position == split:
                 cut = len(kept)
-            pin = _pin(cond)
+            pin = pin_of(cond)
             if pin is not None and pin[0] not in pins:
                 pins[pin[0]] = pin[1]
-                if not _always_runs(pin[0], pin[1]):
+                if not always_runs(pin[0], pin[1]):
                     kept.append(cond)
             else:
                 kept.append(cond)
-        solved = [cond if _pin(cond) else _substitute_all(cond, pins) for cond in kept]
-        place = poly(_substitute_all(to_expr(offset), pins)) if pins else offset
-        loops = {atom: tuple(_substitute_all(end, pins) for end in ends) for atom, ends in self.loops.items()} if pins else self.loops
-        solver = Solver(loops, solved, set(self.data) - set(self.loops), cut)  # type: ignore[arg-type]
+        solved = [cond if pin_of(cond) else substitute_all(cond, pins) for cond in kept]
+        place = poly(substitute_all(to_expr(offset), pins)) if pins else offset
+        loops = {atom: tuple(substitute_all(end, pins) for end in ends) for atom, ends in self.loops.items()} if pins else self.loops
+        solver = Solver(loops, solved, set(self.data) - set(self.loops), cut, run)  # type: ignore[arg-type]
         lanes = solver.solve(place)
         left = [
             kept[i] for i in range(len(kept))
             if i not in lanes.folded and solved[i] != ("const", True) and (solved[i] is kept[i] or self._dynamic(solved[i]))
         ]
-        return lanes, left, pins, solved
+        return lanes, left, pins
 
     def _split(self, value: Expr, conds: list[Expr], offset: Poly, at: int, depth: int = 0) -> list[tuple[Expr, list[Expr], bool]]:
         """The value in parts of the interval: (value, conditions, whether this part is the one beyond a bound)."""
@@ -276,7 +276,7 @@ class Recorder:
                         *self._split(resolve(value[2], yes), yes, offset, at, depth + 1),
                         *((part, more, True) for part, more, _ in self._split(resolve(value[3], no), no, offset, at, depth + 1)),
                     ]
-            masked = [part for part in _shallow(value) if part[0] == "load" and part[3] is not None and part[4] is not None]
+            masked = [part for part in shallow(value) if part[0] == "load" and part[3] is not None and part[4] is not None]
             for load in masked[:1]:
                 known = set(conds)
                 left = [cond for cond in conjuncts(load[3]) if cond not in known]
@@ -295,7 +295,7 @@ class Recorder:
         arms = []
         for arm in (yes, no):
             more = [*conds, *(cond for cond in arm if cond not in conds)]
-            lanes, left = self._solve(offset, more, at)[:2]
+            lanes, left = self._solve(offset, more, at, before[0].run)[:2]
             if any(cond in arm and cond not in whole for cond in left) or (before[0].exact and not lanes.exact):
                 return None
             arms.append(more)
@@ -305,14 +305,14 @@ class Recorder:
         self, pointer: str, kind: Kind, offset: Poly, value: Expr | None, conds: list[Expr], exact: bool, beyond: bool, span: Span,
         split: int | None = None, table: bool = False,
     ) -> None:
-        lanes, left, pins, _ = self._solve(offset, conds, split)
-        if _empty(lanes):
+        lanes, left, pins = self._solve(offset, conds, split)
+        if is_empty(lanes):
             return
         role = lanes.role
         stored = None
         if value is not None:
             name = self.names.get(value)
-            value = _substitute_all(value, pins)
+            value = substitute_all(value, pins)
             stored = self.named(value)
             if name is not None and stored[0] != "let":
                 stored = ("let", name, stored)
@@ -349,61 +349,3 @@ class Recorder:
             return contains(value, lambda part: part[0] == "pid" or part in self.data)
         return value == UNKNOWN or contains(value, lambda part: part[0] == "pid" or part in self.data or is_arange(part))
 
-
-def resolve(expr: Expr, conds: list[Expr]) -> Expr:
-    """`expr` with every `if` whose test the conditions decide replaced by the arm taken."""
-    return _resolve(expr, set(conds))
-
-
-def _resolve(expr: Expr, known: set[Expr]) -> Expr:
-    if not any(part[0] == "if" for part in marks(expr)):
-        return expr
-    if expr[0] == "if":
-        yes, no = conjuncts(expr[1]), conjuncts(negate(expr[1]))
-        if all(part in known for part in yes):
-            return _resolve(expr[2], known)
-        if no and all(part in known for part in no):
-            return _resolve(expr[3], known)
-    return rebuild(expr, lambda part: _resolve(part, known))
-
-
-def _shallow(expr: Expr) -> list[Expr]:
-    """Parts of an expression, not looking into loads."""
-    out = [expr]
-    for part in out:
-        if part[0] != "load":
-            out.extend(children(part))
-    return out
-
-
-def _pin(cond: Expr) -> tuple[Expr, Expr] | None:
-    """(program id, value) when a condition fixes a program id to a value that is the same for all programs."""
-    if cond[0] != "cmp" or cond[1] != "==":
-        return None
-    apart = gap(cond)
-    pids = [mono for mono in apart if len(mono) == 1 and mono[0][0] == "pid" and apart[mono] in (1, -1)]
-    if len(pids) != 1:
-        return None
-    pid = pids[0][0]
-    rest = {mono: coef for mono, coef in apart.items() if mono != pids[0]}
-    value = to_expr(scale(rest, -apart[pids[0]]))
-    return None if contains(value, lambda part: part[0] in ("pid", "local") or is_arange(part)) else (pid, value)
-
-
-def _always_runs(pid: Expr, value: Expr) -> bool:
-    """Whether a grid that is not empty has a program with this id (the first or the last)."""
-    return value == ZERO or add(poly(value), {(("nprog", pid[1]),): 1}, -1) == {(): -1}
-
-
-def _substitute_all(expr: Expr, pins: dict[Expr, Expr]) -> Expr:
-    for old, new in pins.items():
-        expr = substitute(expr, old, new)
-    return expr
-
-
-def _empty(lanes: Lanes) -> bool:
-    """Whether an interval is provably empty."""
-    if UNKNOWN in (lanes.lo, lanes.hi):
-        return False
-    low = minimum(add(poly(lanes.lo), poly(lanes.hi), -1))
-    return low is not None and low >= 0

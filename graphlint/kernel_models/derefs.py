@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from graphlint.facts.expr import Expr, children
+from graphlint.facts.expr import Expr, children, strip
 from graphlint.facts.kernels import Deref, Span
-from graphlint.kernel_models.linear import Poly, depends, gap, poly, to_expr, walk
+from graphlint.kernel_models.linear import Poly, depends, gap, marks, plain, poly, to_expr, walk
 
 
 def find(
@@ -95,3 +95,23 @@ def _bounds_below(cond: Expr, load: Expr) -> bool:
 
 def _positive(sum_: Poly, load: Expr) -> bool:
     return any(coef > 0 and any(depends(atom, load) for atom in mono) for mono, coef in sum_.items())
+
+
+def subtractions(value: Expr) -> tuple[tuple[str, Expr], ...]:
+    """Loaded values that something is subtracted from on the way to a stored value, with no lower clamp: (pointer, what is subtracted).
+
+    A length computed this way is negative for a padded request whose length is 0. The difference of two elements of one pointer (the
+    length of a run) is none.
+    """
+    value = strip(value)
+    if (value[0] == "call" and value[1] == ("global", "max")) or (value[0] == "if" and any(part[0] == "load" for part in marks(value[1]))):
+        return ()
+    if value[0] == "call":
+        return tuple(found for part in value[2] for found in subtractions(part)) if value[1] == ("global", "min") else ()
+    if value[0] == "if":
+        return subtractions(value[2]) + subtractions(value[3])
+    sum_ = poly(plain(value))
+    loads = [mono[0] for mono, coef in sum_.items() if coef == 1 and len(mono) == 1 and mono[0][0] == "load"]
+    less = {mono: -coef for mono, coef in sum_.items() if coef < 0}
+    sources = {mono[0][1] for mono in less if len(mono) == 1 and mono[0][0] == "load"}
+    return tuple((load[1], to_expr(less)) for load in loads if less and load[1] not in sources)

@@ -34,7 +34,7 @@ class Group:
 class Lanes:
     """Result of `solve`."""
 
-    __slots__ = ("axis", "exact", "folded", "hi", "inner", "lo", "per_program", "raised", "raised_inner", "role", "width")
+    __slots__ = ("axis", "exact", "folded", "hi", "inner", "lo", "per_program", "raised", "raised_inner", "role", "run", "width")
 
     def __init__(self) -> None:
         self.lo: Expr = UNKNOWN
@@ -51,6 +51,8 @@ class Lanes:
         self.raised_inner = False
         #: each program has its own part of the interval
         self.per_program = False
+        #: consecutive runs that start at a loaded value, shifted by the program id
+        self.run = False
         #: multiplier of the row, for offsets `row * width + inner`
         self.width: Poly | None = None
 

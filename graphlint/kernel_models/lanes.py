@@ -12,14 +12,9 @@ from graphlint.kernel_models.conditions import Bound, bound
 from graphlint.kernel_models.groups import (
     Group,
     Lanes,
-    Loops,
-    arange_ends,
     divide,
     is_arange,
-    part_of_pid,
     pids_of,
-    raised_by,
-    times_factor,
 )
 from graphlint.kernel_models.linear import (
     Monomial,
@@ -28,165 +23,16 @@ from graphlint.kernel_models.linear import (
     canonical,
     constant,
     contains,
-    depends,
     difference,
-    minimum,
     poly,
-    scale,
     substitute,
     to_expr,
 )
+from graphlint.kernel_models.ranges import Ranges
 
 
-class Solver:
-    """Solves one access; `loops` gives the range of every loop variable of the kernel."""
-
-    def __init__(self, loops: Loops, conds: list[Expr], data: set[Expr], split: int | None = None) -> None:
-        self.loops = loops
-        self.conds = conds
-        #: conditions from this position on cut one interval in two: their bound replaces the one before
-        self.split = len(conds) if split is None else split
-        #: opaque locals
-        self.data = data
-        self.out = Lanes()
-        self.pids: dict[Expr, tuple[Poly, Poly, bool]] = {}
-        #: a term is no sum of index variables with positive multipliers
-        self.broken = False
-
-    def is_index(self, atom: Expr) -> bool:
-        """Whether an atom counts lanes."""
-        return atom[0] == "pid" or atom in self.loops or is_arange(atom) or part_of_pid(atom)
-
-    def moving(self, mono: Monomial) -> bool:
-        """Whether a monomial contains an index variable."""
-        return any(self.is_index(atom) for atom in mono)
-
-    # ---- ranges of single variables
-
-    def pid_range(self, pid: Expr) -> tuple[Poly, Poly, bool]:
-        """[lo, hi) of a program id under the conditions, and whether a guard raised lo. The innermost guard wins."""
-        known = self.pids.get(pid)
-        if known is not None:
-            return known
-        lo: Poly = {}
-        hi: Poly = {(("nprog", pid[1]),): 1}
-        raised = False
-        for position, cond in enumerate(self.conds):
-            found = bound(cond, {(pid,): 1}, self.moving)
-            if found is None or any(depends(atom, pid) for mono in found.limit for atom in mono):
-                continue
-            if found.op == "<":
-                hi = found.limit
-            elif found.op == ">=":
-                if minimum(scale(found.limit, -1)) is None:
-                    lo, raised = found.limit, True
-            elif found.op == "==":
-                lo, hi, raised = found.limit, add(found.limit, {(): 1}), True
-            elif not self._trim(found.limit, lo, hi):
-                continue
-            elif constant(add(found.limit, lo, -1)) == 0:
-                lo, raised = add(lo, {(): 1}), True
-            else:
-                hi = found.limit
-            self.out.folded.add(position)
-        self.pids[pid] = lo, hi, raised
-        return self.pids[pid]
-
-    @staticmethod
-    def _trim(limit: Poly, lo: Poly, hi: Poly) -> bool:
-        """Whether `!= limit` takes the first or the last value off a range."""
-        return constant(add(limit, lo, -1)) == 0 or constant(add(limit, hi, -1)) == -1
-
-    # ---- groups
-
-    def groups(self, offset: Poly) -> tuple[list[Group], Poly]:
-        """Index variables grouped by multiplier in source order, and the rest of the offset."""
-        by_factor: dict[tuple[int, Monomial], list[Expr]] = {}
-        rest: Poly = {}
-        for mono, coef in offset.items():
-            atoms = [atom for atom in mono if self.is_index(atom)]
-            if len(atoms) == 1 and coef > 0:
-                factor = tuple(atom for atom in mono if atom is not atoms[0])
-                by_factor.setdefault((coef, factor), []).append(atoms[0])
-            elif atoms:
-                self.broken = True
-            else:
-                rest[mono] = coef
-        groups = []
-        for key, atoms in by_factor.items():
-            if key == (1, ()) and len(atoms) > 1:
-                for pid in [atom for atom in atoms if atom[0] == "pid"]:
-                    atoms.remove(pid)
-                    rest[(pid,)] = 1
-            if atoms:
-                groups.append(self._group(key, atoms))
-        return self._compose(groups), rest
-
-    def _group(self, factor: tuple[int, Monomial], atoms: list[Expr]) -> Group:
-        if len(atoms) == 1:
-            return self._single(factor, atoms[0])
-        var: Poly = {}
-        lo: Poly = {}
-        for atom in atoms:
-            var = add(var, {(atom,): 1})
-        blocks = [atom for atom in atoms if is_arange(atom)]
-        loops = [atom for atom in atoms if atom in self.loops]
-        if len(atoms) == 2 and len(blocks) == 1 and len(loops) == 1:
-            start, end, step = self.loops[loops[0]]
-            first, last = arange_ends(blocks[0])
-            lo = add(poly(start), poly(first))
-            group = Group(factor, var, atoms, lo, add(poly(end), poly(first)))
-            group.rounded = (difference(last, first) is None and difference(step, last) == 0) or difference(step, last) == 0
-            group.exact = False
-            group.raised = bool(poly(start))
-            return group
-        for atom in atoms:
-            lo = add(lo, self._single(factor, atom).lo)
-        group = Group(factor, var, atoms, lo, None)
-        group.exact = False
-        return group
-
-    def _single(self, factor: tuple[int, Monomial], atom: Expr) -> Group:
-        var: Poly = {(atom,): 1}
-        if atom[0] == "pid":
-            lo, hi, raised = self.pid_range(atom)
-            group = Group(factor, var, [atom], lo, hi)
-            group.raised = raised
-            return group
-        if atom in self.loops:
-            start, end, step = self.loops[atom]
-            group = Group(factor, var, [atom], poly(start), poly(end))
-            group.exact = step == ONE
-            group.raised = bool(poly(start))
-            return group
-        if part_of_pid(atom):
-            axis = atom[2][1]
-            whole: Expr = ("call", ("global", "cdiv"), (("nprog", axis), atom[3]), (), 0)
-            return Group(factor, var, [atom], {}, poly(whole if atom[1] == "//" else atom[3]))
-        first, last = arange_ends(atom)
-        return Group(factor, var, [atom], poly(first), poly(last))
-
-    def _compose(self, groups: list[Group]) -> list[Group]:
-        """Joins a block index with its block: `pid * B + arange(0, B)` counts [0, num_programs * B)."""
-        joined = True
-        while joined:
-            joined = False
-            for high in groups:
-                for low in groups:
-                    if low is high or not low.exact or low.lo or low.hi is None or len(low.hi) != 1 or low.factor[0] != 1:
-                        continue
-                    ((mono, coef),) = low.hi.items()
-                    if times_factor(low.factor, (coef, mono)) != high.factor or high.hi is None or not high.exact:
-                        continue
-                    var = add(raised_by(high.var, coef, mono), low.var)
-                    group = Group(low.factor, var, high.atoms + low.atoms, raised_by(high.lo, coef, mono), raised_by(high.hi, coef, mono))
-                    group.raised = high.raised
-                    groups = [group if x is low else x for x in groups if x is not high]
-                    joined = True
-                    break
-                if joined:
-                    break
-        return groups
+class Solver(Ranges):
+    """Solves one access."""
 
     def apply(self, group: Group) -> None:
         """Folds the conditions that bound a whole group into its interval."""
@@ -248,7 +94,10 @@ class Solver:
         for group in groups:
             self.apply(group)
         self._flat_mask(offset, groups, rest)
-        row = self._row(offset, groups, rest)
+        start = self._run_start(offset, groups)
+        if start is not None:
+            groups, rest, self.broken = [group for group in groups if group.factor == (1, ())], start, False
+        row = None if start is not None else self._row(offset, groups, rest)
         if row is None:
             self._element(groups, rest)
         elif isinstance(row, Group):
@@ -294,6 +143,26 @@ class Solver:
                     return group
         return None
 
+    def _run_start(self, offset: Poly, groups: list[Group]) -> Poly | None:
+        """Start of the run of each program when `pid * width` only shifts runs that start at a loaded value, else None.
+
+        It does when each program then ends where the next one starts.
+        """
+        unit = [group for group in groups if group.factor == (1, ())]
+        if len(unit) != 1 or unit[0].hi is None:
+            return None
+        start = add(offset, unit[0].var, -1)
+        pids = {atom for mono in start for atom in mono if atom[0] == "pid"}
+        others = any(self.moving(mono) and not pids.intersection(mono) for mono in start)
+        if len(pids) != 1 or others or not any(len(mono) == 1 and self._is_data(mono[0]) for mono in start):
+            return None
+        (pid,) = pids
+        after = substitute(to_expr(add(start, unit[0].lo)), pid, ("bin", "+", pid, ONE))
+        if not self.run and difference(after, to_expr(add(start, unit[0].hi))) != 0:
+            return None
+        self.out.run = True
+        return start
+
     def _run_of(self, group: Group, mono: Monomial, coef: int) -> bool:
         """Whether a group counts rows from a loaded start: `(start + i) * stride`."""
         left = divide(mono, group.factor[1])
@@ -332,7 +201,7 @@ class Solver:
         base, inner = self._parts(rest, row.factor)
         self.out.width = {factor: coef}
         self._interval(row, base)
-        self._inside([group for group in groups if group is not row], inner)
+        self._inside([group for group in groups if group is not row], inner, rest)
 
     @staticmethod
     def _parts(rest: Poly, width: tuple[int, Monomial]) -> tuple[Poly, Poly]:
@@ -362,12 +231,15 @@ class Solver:
         else:
             out.exact = False
             inner = {mono: coef for mono, coef in rest.items() if mono != row and len(mono) <= 1}
-        self._inside(groups, inner)
+        self._inside(groups, inner, rest)
 
-    def _inside(self, groups: list[Group], base: Poly) -> None:
-        """Interval of the trailing dimension."""
+    def _inside(self, groups: list[Group], base: Poly, rest: Poly) -> None:
+        """Interval of the trailing dimension: the one without a multiplier, else the last one."""
         out = self.out
         unit = [group for group in groups if group.factor == (1, ())]
+        if not unit and groups and not base:
+            unit = groups[-1:]
+            base = self._parts(rest, unit[0].factor)[0]
         if any(group.narrowed for group in groups if group not in unit[-1:]):
             out.exact = False
         if unit:

@@ -6,6 +6,7 @@ import pytest
 from kernel_texts import models
 
 from graphlint.facts.expr import show
+from graphlint.kernel_models import subtractions
 
 
 def _exits(name: str) -> list[tuple[bool, tuple[str, ...]]]:
@@ -41,3 +42,19 @@ def test_exit_conditions() -> None:
 def test_derefs(name: str, pointer: str, source: str, decrement: int, guarded: bool) -> None:
     found = models("derefs")[name].derefs
     assert [(deref.pointer, deref.source, deref.decrement, deref.guarded) for deref in found] == [(pointer, source, decrement, guarded)]
+
+
+@pytest.mark.parametrize(
+    ("fixture", "name", "found"),
+    [
+        ("values", "length_without_clamp", [("seq_lens_ptr", "max_decode_len")]),
+        ("values", "length_with_clamp", []),
+        ("values", "where_on_data", []),
+        ("values", "constant_for_every_live_lane", []),
+        ("values", "length_of_a_run", []),
+    ],
+)
+def test_subtraction_without_clamp(fixture: str, name: str, found: list[tuple[str, str]]) -> None:
+    (stored,) = [segment for segment in models(fixture)[name].segments if segment.kind == "store"]
+    assert stored.value is not None
+    assert [(pointer, show(less)) for pointer, less in subtractions(stored.value)] == found

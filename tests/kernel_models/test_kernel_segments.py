@@ -18,6 +18,10 @@ LANES = {
     "runs_with_one_more_each": [
         "out_ptr lane [load(query_start_loc_ptr + 0), (load(query_start_loc_ptr + num_programs(0)) + num_programs(0)))",
     ],
+    "runs_with_padding_slots": [
+        "out_ptr lane [load(query_start_loc_ptr + 0), (load(query_start_loc_ptr + num_programs(0)) + (num_programs(0) * num_slots)))",
+    ],
+    "rows_with_a_column_stride": ["out_ptr lane [0, num_programs(0)) x [0, width)"],
     "rows": ["out_ptr lane [0, num_programs(1)) x [0, width)"],
     "scatter": ["out_ptr indirect [slot, (slot + 1))"],
     "accumulate": ["out_ptr lane [0, num_programs(0))"],
