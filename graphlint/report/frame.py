@@ -70,8 +70,10 @@ def _plain(number: int, width: int, bar: str, source: list[str], style: Style) -
 
 def _cut(raw: str, label: Label) -> tuple[str, int, int]:
     """The line as shown, and the display column (0-based) and length of the label's marks in it."""
-    first = min(max(label.column - 1, 0), len(raw))
     to_line_end = label.end_line > label.line or label.end_column <= 0
+    first = min(max(label.column - 1, 0), len(raw))
+    if to_line_end and not raw[:first].strip():
+        first = len(raw) - len(raw.lstrip())  # a whole statement: its indentation is not part of it
     last = max(len(raw.rstrip()) if to_line_end else min(label.end_column - 1, len(raw)), first + 1)
     prefix = ""
     if len(raw) > MAX_WIDTH and last > MAX_WIDTH:

@@ -64,7 +64,6 @@ def labels_of(finding: Finding) -> list[Label]:
             labels.append(Label(point.path, point.line, point.column, point.end_line or point.line, point.end_column, step, False))
     if not merged:
         labels.insert(0, _primary(finding, ""))
-    # steps without a column point at the code of their line, not at its indentation
     return labels
 
 
