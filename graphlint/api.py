@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import msgspec
 
+from graphlint.evidence import (
+    bound_text, lanes_witness, make_finding, place, point, severity_of, stale_confidence, stale_trace, stale_witness, symbol_of,
+)
+from graphlint.facts.expr import show
 from graphlint.finding import Confidence, Edit, Finding, Fix, Severity, TracePoint, Witness
-
-if TYPE_CHECKING:
-    from graphlint.project import Project
+from graphlint.project.project import Project
 
 __all__ = [
-    "Confidence", "Edit", "Example", "Finding", "Fix", "Project", "Rule", "Severity", "TracePoint", "Witness",
+    "Confidence", "Edit", "Example", "Finding", "Fix", "Project", "Rule", "Severity", "TracePoint", "Witness", "bound_text", "lanes_witness",
+    "make_finding", "place", "point", "severity_of", "show", "stale_confidence", "stale_trace", "stale_witness", "symbol_of",
 ]
 
 

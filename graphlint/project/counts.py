@@ -32,7 +32,8 @@ class Counts:
         """Vocabulary for code of `module`."""
         if self.engine != "auto":
             return load_vocabulary(self.engine)
-        return load_vocabulary("sglang" if "sglang" in module.split(".") else "vllm")
+        parts = module.split(".")
+        return load_vocabulary("sglang" if "sglang" in parts else "vllm" if "vllm" in parts else "auto")
 
     def of(self, expr: Expr | None, self_class: str | None, module: str, bias: Bias = "upper") -> Extent:
         """Extent of a count expression as code of `module` computes it."""

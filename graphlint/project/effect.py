@@ -42,6 +42,8 @@ class Effect(NamedTuple):
     exact: bool = True
     #: interval along the second dimension, when the first one is counted by the kernel too
     inner: tuple[Expr, Expr] | None = None
+    #: the load or store inside the kernel (`site` is the launch)
+    inside: Site | None = None
 
 
 class CallSite(NamedTuple):

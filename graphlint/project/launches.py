@@ -64,6 +64,7 @@ def kernel_effects(kernel: KernelDef, call: Expr, items: tuple[Expr, ...], event
             Effect(
                 kind, target, lo, hi, change(segment.value) if segment.value is not None else None,  # type: ignore[arg-type]
                 event.guards, event.withs, f"kernel {model.qualname}", site, (), kernel.id, segment.pointer, segment.exact, inner,
+                Site(kernel.path, segment.span, kernel.id),
             )
         )
     return effects

@@ -12,6 +12,8 @@ from graphlint.project.counts import Counts
 from graphlint.project.effects import Effects
 from graphlint.project.expand import Expander
 from graphlint.project.index import Index
+from graphlint.project.lifetime import StaleTail, stale_tails
+from graphlint.project.metadata import Decision, MetadataFlow
 from graphlint.project.regions import Regions
 from graphlint.project.timeline import Timelines
 from graphlint.project.types import Types
@@ -68,6 +70,16 @@ class Project:
     def expander(self) -> Expander:
         """Call summaries."""
         return Expander(self.index, self.types, self.views, self.effects)
+
+    @cached_property
+    def stale_tails(self) -> list[StaleTail]:
+        """Buffers read beyond what a step wrote."""
+        return list(stale_tails(self.timelines))
+
+    @cached_property
+    def metadata(self) -> list[Decision]:
+        """Calls that decide the token count of attention metadata."""
+        return MetadataFlow(self.index, self.types, self.views, self.effects, self.regions).decisions()
 
     @cached_property
     def timelines(self) -> Timelines:
