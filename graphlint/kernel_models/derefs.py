@@ -81,10 +81,10 @@ def holds_lower_bound(load: Expr, conds: list[Expr], loops: list[tuple[Expr, Exp
 def _bounds_below(cond: Expr, load: Expr) -> bool:
     apart = gap(cond)
     if cond[1] in ("==", "!="):
-        return any(depends(atom, load) for mono in apart for atom in mono)
+        return any(load in _loads(atom) for mono in apart for atom in mono)
     up = cond[1] in (">", ">=")
     for mono, coef in apart.items():
-        if any(depends(atom, load) for atom in mono):
+        if any(load in _loads(atom) for atom in mono):
             if (coef > 0) == up:
                 return True
             siblings = [m for m in apart if len(m) == 1 and m[0][0] == "load" and m[0][1] == load[1] and m[0] != load]
@@ -94,7 +94,7 @@ def _bounds_below(cond: Expr, load: Expr) -> bool:
 
 
 def _positive(sum_: Poly, load: Expr) -> bool:
-    return any(coef > 0 and any(depends(atom, load) for atom in mono) for mono, coef in sum_.items())
+    return any(coef > 0 and any(load in _loads(atom) for atom in mono) for mono, coef in sum_.items())
 
 
 def subtractions(value: Expr) -> tuple[tuple[str, Expr], ...]:

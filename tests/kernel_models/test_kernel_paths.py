@@ -44,6 +44,14 @@ def test_derefs(name: str, pointer: str, source: str, decrement: int, guarded: b
     assert [(deref.pointer, deref.source, deref.decrement, deref.guarded) for deref in found] == [(pointer, source, decrement, guarded)]
 
 
+def test_test_of_another_value_is_no_guard() -> None:
+    """`lens[slot] > 0` reads through the slot before it tests anything."""
+    found = models("derefs")["test_of_another_value"].derefs
+    assert [(deref.pointer, deref.source, deref.guarded) for deref in found] == [
+        ("lens_ptr", "idx_mapping_ptr", False), ("x_ptr", "idx_mapping_ptr", False),
+    ]
+
+
 @pytest.mark.parametrize(
     ("fixture", "name", "found"),
     [
