@@ -24,7 +24,7 @@ from graphlint.kernel_models.linear import (
     to_expr,
     walk,
 )
-from graphlint.kernel_models.rewrite import always_runs, is_empty, pin_of, resolve, shallow, substitute_all
+from graphlint.kernel_models.rewrite import always_runs, contains_block, is_empty, pin_of, resolve, shallow, substitute_all
 from graphlint.kernel_models.state import State
 
 Kind = Literal["load", "store", "atomic"]
@@ -56,6 +56,8 @@ class Recorder:
         self.loops: Loops = {}
         #: opaque locals, with the pointer parameter they are based on, if any
         self.data: dict[Expr, str | None] = {}
+        #: opaque locals, with the parameters that they may point into
+        self.roots: dict[Expr, list[str]] = {}
         self.names: dict[Expr, str] = {}
         self.counts: dict[str, int] = {}
         self.drafts: list[Draft] = []
@@ -84,6 +86,7 @@ class Recorder:
         atom = self.fresh(name)
         base = self._base(poly(before)) if before != UNKNOWN else None
         if base is None or not self._is_pointer(base):
+            self.roots[atom] = self._candidates(before)
             return atom
         return ("bin", "+", base, atom)
 
@@ -121,6 +124,22 @@ class Recorder:
         if alone and (alone[0][0] == "load" or self.data.get(alone[0])):
             return alone[0]
         return None
+
+    def _candidates(self, address: Expr) -> list[str]:
+        """Parameters that an address may point into when its form is not understood: those named as pointers, else the leftmost ones."""
+        out: dict[str, None] = {}
+        for part in shallow(address):
+            if part[0] == "param" and part[2] not in self.constexprs and self._is_pointer(part):
+                out[part[2]] = None
+            for root in self.roots.get(part, ()):
+                out[root] = None
+        if not out:
+            leftmost = address
+            while leftmost[0] == "bin":
+                leftmost = leftmost[2]
+            if leftmost[0] == "param" and leftmost[2] not in self.constexprs:
+                out[leftmost[2]] = None
+        return list(out)
 
     def _forks(self, address: Expr, conds: list[Expr], depth: int = 0) -> list[tuple[Expr, list[Expr]]]:
         """The address under each outcome of the uniform conditions inside it, with those conditions."""
@@ -208,10 +227,15 @@ class Recorder:
         sum_ = poly(address)
         base = self._base(sum_)
         if base is None:
-            blocks = [part for part in walk(address) if part[0] == "call" and part[1] == ("attr", ("global", "tl"), "block_ptr")]
-            if blocks:
-                self.block(blocks[0], kind, [value] if value is not None else [], state, span)
-            else:
+            if contains_block(address):
+                self.block(address, kind, [value] if value is not None else [], state, span)
+                return None
+            candidates = self._candidates(address)
+            for pointer in candidates:
+                self._inexact(pointer, kind, UNKNOWN if value is None else value, conds, span)
+                if kind != "load" and pointer not in state.stored:
+                    state.stored.append(pointer)
+            if not candidates:
                 self.note(f"line {span.line}: address of a {kind}")
             return None
         pointer = base[2] if base[0] == "param" else base[1]

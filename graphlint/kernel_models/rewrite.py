@@ -5,7 +5,7 @@ from __future__ import annotations
 from graphlint.facts.expr import UNKNOWN, ZERO, Expr, children
 from graphlint.kernel_models.conditions import conjuncts, negate
 from graphlint.kernel_models.groups import Lanes, is_arange
-from graphlint.kernel_models.linear import add, contains, gap, marks, minimum, poly, rebuild, scale, substitute, to_expr
+from graphlint.kernel_models.linear import add, contains, gap, marks, minimum, poly, rebuild, scale, substitute, to_expr, walk
 
 
 def resolve(expr: Expr, conds: list[Expr]) -> Expr:
@@ -32,6 +32,11 @@ def shallow(expr: Expr) -> list[Expr]:
         if part[0] != "load":
             out.extend(children(part))
     return out
+
+
+def contains_block(address: Expr) -> bool:
+    """Whether an address goes through a block pointer or a tensor descriptor."""
+    return any(part[0] == "call" and part[1] == ("attr", ("global", "tl"), "block_ptr") for part in walk(address))
 
 
 def pin_of(cond: Expr) -> tuple[Expr, Expr] | None:

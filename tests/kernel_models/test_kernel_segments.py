@@ -37,7 +37,7 @@ def test_lanes(name: str) -> None:
         assert not line.endswith("inexact"), got
 
 
-@pytest.mark.parametrize("name", ["block_loop_without_mask", "shortened_runs", "backwards", "block_pointer"])
+@pytest.mark.parametrize("name", ["block_loop_without_mask", "shortened_runs", "backwards", "block_pointer", "bumped_pointer"])
 def test_not_exact(name: str) -> None:
     """A rounded last block, runs that do not meet, a negative multiplier and block pointers are not exact."""
     got = stores(models("lanes")[name])
@@ -48,6 +48,10 @@ def test_not_exact(name: str) -> None:
 def test_unknown_ends_stay_unknown() -> None:
     assert stores(models("lanes")["backwards"])[0].startswith("out_ptr lane [?, ?)")
     assert stores(models("lanes")["shortened_runs"])[0].startswith("out_ptr lane [load(query_start_loc_ptr + 0), ?)")
+
+
+def test_address_that_is_not_understood_may_be_any_pointer_in_it() -> None:
+    assert [line.split(" = ")[0] for line in stores(models("lanes")["either_pointer"])] == ["a_ptr lane [?, ?)", "b_ptr lane [?, ?)"]
 
 
 def test_loads_are_segments_too() -> None:
