@@ -159,7 +159,7 @@ def load(packs: Sequence[Path] = ()) -> Registry:
 def _load_file(pack: Path, path: Path) -> RuleEntry | RunError:
     shown = os.path.relpath(path).replace(os.sep, "/")
     relative = path.relative_to(pack)
-    name = ".".join(("graphlint_rules", str(abs(hash(str(pack.resolve())))), *relative.with_suffix("").parts))
+    name = ".".join(("graphlint_rules", re.sub(r"\W", "_", str(pack.resolve())), *relative.with_suffix("").parts))
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         return RunError(shown, "rule", "cannot be loaded as a Python file")

@@ -119,7 +119,8 @@ def run_check(
         silent = rules.select(selectors)
         matching = _matches({finding.path for finding in findings}, [pattern], options)
         findings = [finding for finding in findings if finding.rule not in silent or finding.path not in matching]
-    findings.sort(key=_order)
+    # what two paths through the analysis say in the same words about the same place is one finding
+    findings = sorted({(*_order(finding), finding.buffer): finding for finding in reversed(findings)}.values(), key=_order)
     set_fingerprints(findings, sources)
     broken = {error.path for error in errors}
     marked = [f.path for f in (*collected.files, *collected.marked) if MARKER in f.data]

@@ -77,7 +77,7 @@ def find_config(start: Path) -> Path | None:
 def options(config: Path | None, given: Mapping[str, Any]) -> CheckOptions:
     """The options of a run: those of `config`, overridden by those in `given` that are not None.
 
-    Raises `ConfigError` where the file is not valid.
+    Raises `ConfigError` where the file is not valid, or there is no vocabulary of the engine.
     """
     if config is None:
         merged: dict[str, Any] = {}
@@ -86,7 +86,17 @@ def options(config: Path | None, given: Mapping[str, Any]) -> CheckOptions:
         base = config.parent
         merged = {field: getattr(settings, field) for field in FileSettings.__struct_fields__}
         merged |= {"rule_packs": tuple(base / pack for pack in settings.rule_packs), "base": base}
-    return CheckOptions(**(merged | {key: value for key, value in given.items() if value is not None}))
+    chosen = CheckOptions(**(merged | {key: value for key, value in given.items() if value is not None}))
+    if chosen.engine != "auto" and chosen.engine not in (known := engines()):
+        raise ConfigError(f"there is no vocabulary of an engine {chosen.engine!r}; choose from auto, {', '.join(known)}")
+    return chosen
+
+
+def engines() -> list[str]:
+    """Names of the engines that have a vocabulary."""
+    from graphlint.extents.vocabulary import DATA
+
+    return sorted(file.stem for file in DATA.glob("*.toml") if file.stem != "common")
 
 
 def _read(path: Path) -> FileSettings:

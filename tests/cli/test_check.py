@@ -88,6 +88,20 @@ def test_suppressions_silence_and_unused_ones_are_reported(pack, tree, graphlint
     assert findings(graphlint, ".", "--select", "XX") == []
 
 
+def test_the_same_words_about_the_same_place_are_one_finding(pack, tree, graphlint):
+    twice = "Finding(rule='XX101', name='bad-name', severity='error', confidence='high', path='a.py', line=1, message='m')"
+    pack({"tail": f"yield from [{twice}, {twice}]"})
+    tree({"a.py": "x = 1\n"})
+    assert findings(graphlint, "a.py") == [("XX101", "a.py", 1)]
+
+
+def test_an_unknown_engine_is_a_usage_error(tree, graphlint):
+    tree({"a.py": ""})
+    result = graphlint("check", ".", "--engine", "vlm")
+    assert result.returncode == 2
+    assert "no vocabulary of an engine 'vlm'; choose from auto, sglang, vllm" in result.stderr
+
+
 def test_several_outputs_in_one_run(pack, tree, graphlint, tmp_path):
     pack({})
     tree({"a.py": "bad = 1\n"})

@@ -63,6 +63,21 @@ def test_an_unreadable_file(pack, tree, graphlint):
     assert result.stdout.startswith("a.py:1:1: error[XX101]")
 
 
+def test_an_engine_that_fails_is_an_error_of_the_report(pack, tree, graphlint, monkeypatch):
+    from graphlint import project
+
+    def load(*arguments, **options):
+        raise RuntimeError("join failed")
+
+    pack({})
+    tree({"a.py": "bad = 1  # graphlint: ignore\n"})
+    monkeypatch.setattr(project, "load", load)
+    result = graphlint("check", ".", "--output-format", "json")
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: the project could not be analysed: RuntimeError: join failed (test_robustness.py:")
+    assert json.loads(result.stdout)["findings"] == []
+
+
 def test_a_rule_that_crashes_loses_nothing_but_itself(pack, tree, graphlint):
     pack({"tail": "raise ValueError('no idea')"}, {"id": "XX102", "name": "other", "word": "bad"})
     tree({"a.py": "bad = 1\nx = 1  # graphlint: ignore[XX101]\n"})

@@ -8,8 +8,8 @@ from graphlint import __version__
 from graphlint.report import json as json_format
 
 SCHEMA = json.loads((Path(__file__).parents[2] / "docs/schema/graphlint-report-1.schema.json").read_text())
-KEYS = ["rule", "name", "severity", "confidence", "path", "line", "column", "end_line", "end_column", "symbol", "message", "buffer", "trace",
-        "witness", "fix", "fingerprint"]
+KEYS = ["rule", "name", "severity", "confidence", "path", "line", "column", "end_line", "end_column", "symbol", "message", "buffer",
+        "trace", "witness", "fix", "fingerprint"]
 
 
 def test_the_document_follows_its_schema_in_a_fixed_key_order(outcome):

@@ -13,7 +13,8 @@ from graphlint.runner import run_check
 from graphlint.settings import CheckOptions
 
 HEADINGS = [
-    "What it does", "Why it fails under graphs", "Known problems", "Example", "Use instead", "Fix safety", "How it is confirmed", "References",
+    "What it does", "Why it fails under graphs", "Known problems", "Example", "Use instead", "Fix safety", "How it is confirmed",
+    "References",
 ]
 #: Raised as rules arrive, so that a pack which is lost on the way (an empty folder, a broken build) does not pass.
 MINIMUM_RULES = 2
