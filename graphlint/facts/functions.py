@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Literal
 
-from graphlint.facts.evaluate import Evaluator
+from graphlint.facts.evaluate import MAX_NODES, Evaluator
 from graphlint.facts.expr import NONE, UNKNOWN, Expr
 from graphlint.facts.kernels import Span
 from graphlint.facts.model import Binding, Event, EventKind, Function, Param
@@ -212,7 +212,9 @@ class FunctionWalker:
                 merged[name] = value
                 continue
             joined: Expr = ("if", test, value, other) if test != NONE else ("phi", value, other)
-            merged[name] = ("let", name, joined) if self.eval.size(joined) <= 160 else ("local", name)
+            if self.eval.size(joined) > MAX_NODES:
+                joined = ("phi", *(part if self.eval.size(part) <= MAX_NODES // 2 else ("local", name) for part in (value, other)))
+            merged[name] = ("let", name, joined)
         return merged
 
     def _loop(self, body: list[ast.stmt], orelse: list[ast.stmt], target: ast.expr | None, element: Expr) -> None:

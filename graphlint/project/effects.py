@@ -98,6 +98,9 @@ class Effects:
                 out.append(Effect("write", call[2][0], None, None, None, event.guards, event.withs, "copyto()", site))
                 return
             if name in _MIRROR:
+                if name.endswith(("gpu", "uva")) and len(call[2]) == 1:
+                    target = ("index", func[1], ("slice", NONE, call[2][0], NONE))
+                    out.append(Effect("write", target, None, None, None, event.guards, event.withs, f".{name}()", site))
                 return
         if name in _INERT:
             return

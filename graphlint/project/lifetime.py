@@ -71,7 +71,7 @@ def _function_name(access: Access) -> str:
 def is_live_prefix(access: Access) -> bool:
     """A write of lanes [0, live) of a buffer."""
     effect = access.effect
-    if effect.kind != "write" or access.whole or access.view.row:
+    if effect.kind not in ("write", "fill") or access.whole or access.view.row:
         return False
     if access.lo_expr is not None and not (access.lo.known and not access.lo.terms):
         return False
@@ -159,7 +159,7 @@ def _opposite(guard: Expr) -> Expr:
 
 def covers(cover: Access, write: Access, reader: Access, late: list[Access]) -> bool:
     """`cover` gives every lane between the writer's and the reader's bound a value. A fill that starts too late is collected in `late`."""
-    if cover.effect.kind not in ("write", "fill") or runs_once(_function_name(cover)):
+    if cover.effect.kind not in ("write", "fill") or cover.root is not write.root and runs_once(_function_name(cover)):
         return False
     if cover.whole:
         return not excluded(cover, reader)
@@ -174,6 +174,8 @@ def covers(cover: Access, write: Access, reader: Access, late: list[Access]) -> 
         return False
     if cover.hi_expr is None:
         return True
-    if beyond(reader.hi, cover.hi) is True:
+    if reader.hi_expr is not None and _same(cover.hi_expr, reader.hi_expr):
+        return True
+    if beyond(reader.hi, cover.hi_max) is True:
         return False
-    return not (cover.hi.known and cover.hi.state == LIVE and cover.hi.unit == write.hi.unit)
+    return not (cover.hi_max.known and cover.hi_max.state == LIVE and cover.hi_max.unit == write.hi.unit)

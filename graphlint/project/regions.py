@@ -17,9 +17,13 @@ ONCE = re.compile(
 _CAPTURES = re.compile(r"^_?(capture|capture_.*|_capture.*|run_once.*)$")
 
 
+#: dummy batches also run while serving: idle data-parallel ranks replay graphs with them
+_DUMMY_STEP = re.compile(r"^_?(dummy_run|execute_dummy_batch|run_dummy.*|forward_idle)$")
+
+
 def runs_once(name: str) -> bool:
-    """A function of this name runs at start-up, at capture, or on dummy batches."""
-    return ONCE.match(name) is not None
+    """A function of this name runs at start-up or at capture, not from step to step."""
+    return ONCE.match(name) is not None and _DUMMY_STEP.match(name) is None
 
 
 class Regions:

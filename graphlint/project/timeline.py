@@ -27,6 +27,8 @@ class Access(NamedTuple):
     view: View
     lo: Extent
     hi: Extent
+    #: the largest that the bound may be (`hi` of a write is the smallest)
+    hi_max: Extent
     hi_expr: Expr | None
     lo_expr: Expr | None
     whole: bool
@@ -135,9 +137,10 @@ class Timelines:
                 hi_expr = interval[1] if view.lo is None else ("bin", "+", view.lo, interval[1])
         lo = Extent.number(0) if lo_expr is None else self.counts.of(lo_expr, cls, function.module, bias)
         hi = Extent.unknown() if hi_expr is None else self.counts.of(hi_expr, cls, function.module, bias)  # type: ignore[arg-type]
+        hi_max = hi if hi_expr is None or bias == "upper" else self.counts.of(hi_expr, cls, function.module, "upper")
         if hi_expr is None and not whole:
             whole = lo_expr is None and effect.kernel is None
-        return Access(order, buffer, effect, view, lo, hi, hi_expr, lo_expr, whole, axis, function, cls)
+        return Access(order, buffer, effect, view, lo, hi, hi_max, hi_expr, lo_expr, whole, axis, function, cls)
 
     def captured_reads(self) -> dict[str, list[Access]]:
         """Buffer key -> reads by functions that run under capture, with their padded extents."""
