@@ -61,7 +61,8 @@ def decode(text: bytes, package: Path) -> Report:
         raise CheckError(f"graphlint check {package} found no Python file there; does a .gitignore above hide the folder?")
     broken = [error for error in report.errors if error.kind in ("internal", "rule")]
     if broken:
-        raise CheckError(f"graphlint check {package}: {broken[0].path}: {broken[0].message} ({len(broken)} such errors)")
+        what = f"{broken[0].path}: {broken[0].message}".removeprefix(": ")
+        raise CheckError(f"graphlint check {package}: {what} ({len(broken)} such errors)")
     for finding in report.findings:
         finding.path = relative(finding.path, package)
     return report
