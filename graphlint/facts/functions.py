@@ -154,7 +154,7 @@ class FunctionWalker:
 
     def _assign(self, target: ast.expr, value: Expr, stmt: ast.stmt) -> None:
         if isinstance(target, ast.Name):
-            self.bindings.append(Binding(target.id, value, span_of(stmt)))
+            self.bindings.append(Binding(target.id, value, self.guards, span_of(stmt)))
             self.eval.bind(target.id, value)
         elif isinstance(target, ast.Subscript):
             self._emit("store", self.eval(target), value, stmt)
@@ -174,7 +174,7 @@ class FunctionWalker:
         value = self.eval(ast.copy_location(ast.BinOp(_as_load(stmt.target), stmt.op, stmt.value), stmt))
         op = value[1] if value[0] == "bin" else "?"
         if isinstance(stmt.target, ast.Name):
-            self.bindings.append(Binding(stmt.target.id, value, span_of(stmt)))
+            self.bindings.append(Binding(stmt.target.id, value, self.guards, span_of(stmt)))
             self.eval.bind(stmt.target.id, value)
         elif isinstance(stmt.target, ast.Subscript):
             self._emit("store", self.eval(stmt.target), value, stmt, op)

@@ -52,6 +52,7 @@ class Binding(msgspec.Struct, frozen=True, array_like=True):
 
     name: str
     value: Expr
+    guards: tuple[Expr, ...]
     span: Span
 
 

@@ -6,11 +6,14 @@ import re
 from collections import defaultdict
 from typing import NamedTuple
 
+from graphlint.extents import PADDED
 from graphlint.facts.expr import Expr, strip
 from graphlint.facts.model import Event
+from graphlint.project.counts import Counts
 from graphlint.project.effect import CallSite, Site
 from graphlint.project.effects import Effects
 from graphlint.project.index import FunctionDef, Index
+from graphlint.project.modes import mentions_full
 from graphlint.project.regions import Regions, runs_once
 from graphlint.project.types import Types
 from graphlint.project.views import Views
@@ -25,7 +28,6 @@ class Decision(NamedTuple):
     """A call at which the token count of metadata is decided: `value` in the terms of `function`; `sink` is where it ends up."""
 
     function: FunctionDef
-    event: Event | None
     site: Site
     guards: tuple[Expr, ...]
     value: Expr
@@ -96,4 +98,16 @@ class MetadataFlow:
             return
         if runs_once(function.fact.name) or function.id in self.regions.captured:
             return
-        found.append(Decision(function, None, site, guards, value, callee, parameter, sink))
+        found.append(Decision(function, site, guards, value, callee, parameter, sink))
+
+
+def padded_in_any_mode(decision: Decision, counts: Counts) -> bool:
+    """The value is a padded token count with no test for the graph mode: neither around the call nor in the value."""
+    if any(mentions_full(guard) for guard in decision.guards):
+        return False
+    value = strip(decision.value)
+    if value[0] in ("if", "phi", "or"):
+        return False
+    owner = decision.function.owner
+    extent = counts.of(decision.value, owner, decision.function.module, "lower")
+    return extent.known and extent.unit == "tokens" and extent.state == PADDED

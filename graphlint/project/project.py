@@ -10,13 +10,16 @@ from graphlint.finding import RunError, Stats
 from graphlint.project.buffers import Buffers
 from graphlint.project.counts import Counts
 from graphlint.project.effects import Effects
+from graphlint.project.exits import SkippedOutput, skipped_outputs
 from graphlint.project.expand import Expander
 from graphlint.project.index import Index
 from graphlint.project.lifetime import StaleTail, stale_tails
-from graphlint.project.metadata import Decision, MetadataFlow
+from graphlint.project.metadata import Decision, MetadataFlow, padded_in_any_mode
+from graphlint.project.modes import GraphManager, ShadowedMode, graph_managers, shadowed_modes
 from graphlint.project.regions import Regions
 from graphlint.project.timeline import Timelines
 from graphlint.project.types import Types
+from graphlint.project.units import UnitMismatch, unit_mismatches
 from graphlint.project.views import Views
 
 
@@ -77,9 +80,30 @@ class Project:
         return list(stale_tails(self.timelines))
 
     @cached_property
-    def metadata(self) -> list[Decision]:
-        """Calls that decide the token count of attention metadata."""
-        return MetadataFlow(self.index, self.types, self.views, self.effects, self.regions).decisions()
+    def skipped_outputs(self) -> list[SkippedOutput]:
+        """Kernel exits that leave outputs of a lane unwritten."""
+        return list(skipped_outputs(self.index))
+
+    @cached_property
+    def graph_managers(self) -> list[GraphManager]:
+        """Constructions of graph managers with their modes."""
+        return list(graph_managers(self.index, self.types, self.views))
+
+    @cached_property
+    def shadowed_modes(self) -> list[ShadowedMode]:
+        """Mode parameters overwritten from the configuration."""
+        return list(shadowed_modes(self.index))
+
+    @cached_property
+    def unit_mismatches(self) -> list[UnitMismatch]:
+        """Per-request buffers sliced by tokens."""
+        return list(unit_mismatches(self.timelines))
+
+    @cached_property
+    def padded_metadata(self) -> list[Decision]:
+        """Calls that make the token count of attention metadata padded in modes other than FULL."""
+        flow = MetadataFlow(self.index, self.types, self.views, self.effects, self.regions)
+        return [decision for decision in flow.decisions() if padded_in_any_mode(decision, self.counts)]
 
     @cached_property
     def timelines(self) -> Timelines:
