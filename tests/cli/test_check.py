@@ -160,3 +160,15 @@ def test_fingerprints_survive_moves_and_tell_twins_apart(pack, tree, graphlint, 
     tree({"pkg/a.py": "bad1 = 1\nbad = 1\n"})
     assert prints("pkg")[1] == before[0]
     assert prints("pkg")[0] not in before
+
+
+def test_fingerprints_do_not_depend_on_the_folder_a_run_starts_in(pack, tree, graphlint, monkeypatch):
+    pack({})
+    root = tree({"pyproject.toml": "", "pkg/a.py": "bad = 1\n"})
+
+    def prints():
+        return [f["fingerprint"] for f in json.loads(graphlint("check", ".", "--output-format", "json").stdout)["findings"]]
+
+    above = prints()
+    monkeypatch.chdir(root / "pkg")
+    assert prints() == above
