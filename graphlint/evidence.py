@@ -88,7 +88,9 @@ def _reader_trace(reader: Access, stale: StaleTail) -> list[TracePoint]:
 
 
 def stale_confidence(stale: StaleTail) -> Confidence:
-    """High when writer and reader are ordered in one step or the reader is captured, and both intervals are exact."""
+    """High when writer and reader are ordered in one step or the reader is captured, and both intervals are exact; low for plain data."""
+    if stale.write.buffer.meaning == "data":
+        return "low"  # rows of data harm only where they are mixed, which is not proved
     exact = stale.write.effect.exact and stale.write.view.exact and stale.reader.view.exact and stale.reader.effect.exact
     if not exact:
         return "low" if not stale.ordered and not stale.captured else "medium"

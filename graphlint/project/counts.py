@@ -117,7 +117,7 @@ class Counts:
                 if value.known and value.state not in (None, UNSURE):
                     return value
         else:
-            known = _descriptor_like(base)
+            known = _descriptor_like(expr[1])
             if known and name in ("num_tokens", "num_reqs"):
                 return Extent.of(Atom("tokens" if name == "num_tokens" else "requests", PADDED, f"descriptor.{name}"))
         return self._named(name, module)
@@ -209,11 +209,14 @@ class Counts:
         owner = self.types.of(path[1], cls)
         if owner is None:
             return Extent.unknown()
+        found: list[Extent] = []
         for binding in self.index.attribute(owner, path[2]):
             shape = self.shape_of(binding.value, owner)
             if shape is not None and axis < len(shape):
-                return self._of(shape[axis], owner, binding.function.module, "upper", depth + 1)
-        return Extent.unknown()
+                found.append(self._of(shape[axis], owner, binding.function.module, "upper", depth + 1))
+        if not found or len({extent.unit for extent in found}) > 1:
+            return Extent.unknown()
+        return found[0]
 
     def shape_of(self, value: Expr, owner: str | None, depth: int = 0) -> list[Expr] | None:
         """Shape expressions of an allocation, through helper methods and wrappers."""

@@ -44,6 +44,8 @@ class Effect(NamedTuple):
     inner: tuple[Expr, Expr] | None = None
     #: the load or store inside the kernel (`site` is the launch)
     inside: Site | None = None
+    #: a kernel loads it but uses it neither as an address, nor as a bound, nor as a condition
+    value_only: bool = False
 
 
 class CallSite(NamedTuple):

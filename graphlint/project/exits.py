@@ -10,6 +10,7 @@ from graphlint.facts.expr import Expr, children
 from graphlint.facts.kernels import KernelModel, Segment
 from graphlint.project.effect import Site
 from graphlint.project.index import Index, KernelDef
+from graphlint.project.timeline import Timelines
 
 #: pointers whose stale content is followed: indices, slots, tables, lengths, offsets (float rows are not)
 _INDEX_LIKE = re.compile(r"ind(ex|ices|ptr)|idx|slot|table|_ids?_|page|block|len|loc|offset|pos", re.IGNORECASE)
@@ -28,10 +29,32 @@ class SkippedOutput(NamedTuple):
     is_index: bool
 
 
-def skipped_outputs(index: Index) -> Iterator[SkippedOutput]:
-    """Every early exit, decided by a lane's data, that comes after a store to one per-lane output and before the store to another."""
-    for kernel in index.kernels.values():
-        yield from _of_kernel(kernel)
+def skipped_outputs(index: Index, timelines: Timelines) -> Iterator[SkippedOutput]:
+    """Every early exit, decided by a lane's data, that comes after a store to one per-lane output and before the store to another.
+
+    Both outputs must be launched on buffers that outlive the step, and nobody else may write the skipped one.
+    """
+    candidates = [found for kernel in index.kernels.values() for found in _of_kernel(kernel)]
+    if not candidates:
+        return
+    kernels = {found.kernel.id for found in candidates}
+    kept: set[tuple[str, str]] = set()
+    shared: set[tuple[str, str]] = set()
+    for root in timelines.roots():
+        accesses = timelines.of(root)
+        launched = [a for a in accesses if a.effect.kernel in kernels and a.buffer.persistent and a.effect.pointer is not None]
+        for access in launched:
+            key = (str(access.effect.kernel), str(access.effect.pointer))
+            kept.add(key)
+            if any(
+                other.buffer.key == access.buffer.key and other.effect.kind in ("write", "fill", "update") and other.effect.kernel != access.effect.kernel
+                for other in accesses
+            ):
+                shared.add(key)
+    for found in candidates:
+        pointer, written = (found.kernel.id, found.pointer), (found.kernel.id, found.written)
+        if pointer in kept and written in kept and pointer not in shared:
+            yield found
 
 
 def _of_kernel(kernel: KernelDef) -> Iterator[SkippedOutput]:
@@ -71,7 +94,18 @@ def _depends_on_data(test: Expr) -> bool:
     stack = [test]
     while stack:
         node = stack.pop()
-        if node[0] == "load":
+        if node[0] == "load" and _of_lane(node[2]):
+            return True
+        stack.extend(children(node))
+    return False
+
+
+def _of_lane(index: Expr) -> bool:
+    """The loaded element is this lane's: its index depends on the program."""
+    stack = [index]
+    while stack:
+        node = stack.pop()
+        if node[0] == "pid":
             return True
         stack.extend(children(node))
     return False

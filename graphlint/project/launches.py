@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from graphlint.facts.expr import UNKNOWN, Expr, strip
+from functools import lru_cache
+
+from graphlint.facts.expr import UNKNOWN, Expr, children, strip
+from graphlint.facts.kernels import KernelModel
 from graphlint.facts.model import Event
 from graphlint.project.effect import Effect, Site
 from graphlint.project.index import Index, KernelDef
@@ -48,6 +51,7 @@ def kernel_effects(kernel: KernelDef, call: Expr, items: tuple[Expr, ...], event
         return rebuild(expr, change)
 
     effects: list[Effect] = []
+    steering = _steering(model)
     for segment in model.segments:
         target = arguments.get(segment.pointer)
         if target is None or strip(target) == ("const", None):
@@ -64,7 +68,28 @@ def kernel_effects(kernel: KernelDef, call: Expr, items: tuple[Expr, ...], event
             Effect(
                 kind, target, lo, hi, change(segment.value) if segment.value is not None else None,  # type: ignore[arg-type]
                 event.guards, event.withs, f"kernel {model.qualname}", site, (), kernel.id, segment.pointer, segment.exact, inner,
-                Site(kernel.path, segment.span, kernel.id),
+                Site(kernel.path, segment.span, kernel.id), segment.kind == "load" and segment.pointer not in steering,
             )
         )
     return effects
+
+
+@lru_cache(maxsize=4096)
+def _steering(model: KernelModel) -> frozenset[str]:
+    """Pointers whose loaded values decide an address, a bound or a condition of the kernel."""
+    found: set[str] = {deref.source for deref in model.derefs}
+    stack: list[Expr] = [test for path in model.exits for test in path.when]
+    for segment in model.segments:
+        stack.extend((segment.lo, segment.hi, *segment.when, *(segment.inner or ())))
+        if not segment.exact:
+            found.update(model.pointers if segment.kind == "store" and segment.lo == UNKNOWN else ())
+    seen: set[int] = set()
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node[0] == "load":
+            found.add(node[1])
+        stack.extend(children(node))
+    return frozenset(found)

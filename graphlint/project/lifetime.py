@@ -126,7 +126,7 @@ def _moment(access: Access) -> tuple[object, ...]:
 
 def reads_beyond(reader: Access, write: Access) -> bool:
     """The reader certainly sees lanes that the writer does not write, in some batch."""
-    if reader.effect.kind != "read" or reader.axis != write.axis:
+    if reader.effect.kind != "read" or reader.axis != write.axis or reader.effect.value_only:
         return False
     if reader.hi_expr is None or reader.view.row:
         return False

@@ -82,7 +82,7 @@ class Project:
     @cached_property
     def skipped_outputs(self) -> list[SkippedOutput]:
         """Kernel exits that leave outputs of a lane unwritten."""
-        return list(skipped_outputs(self.index))
+        return list(skipped_outputs(self.index, self.timelines))
 
     @cached_property
     def graph_managers(self) -> list[GraphManager]:

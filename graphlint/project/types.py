@@ -46,7 +46,9 @@ class Types:
                 if found:
                     return found
             return None
-        if op in ("index", "iter", "item"):
+        if op == "item":
+            return self._tuple_item(expr, self_class, depth)
+        if op in ("index", "iter"):
             return self._element(expr[1], self_class, depth)
         if op == "global":
             value = self.index.value(expr[1], expr[2])
@@ -116,6 +118,18 @@ class Types:
         if method is not None:
             return self.annotation(self.index.functions[method].fact.returns)
         return None
+
+    def _tuple_item(self, expr: Expr, self_class: str | None, depth: int) -> str | None:
+        """Type of one element of an unpacked value: by position where the callee's annotation is a tuple."""
+        source = strip(expr[1])
+        if source[0] == "call":
+            target = self.callee(source[1], self_class, depth)
+            if target is not None and target[0] == "function":
+                note = self.index.functions[target[1]].fact.returns
+                parts = _tuple_parts(note)
+                if parts is not None and expr[2] < len(parts):
+                    return self.annotation(parts[expr[2]])
+        return self._element(expr[1], self_class, depth)
 
     def _element(self, container: Expr, self_class: str | None, depth: int) -> str | None:
         expr = strip(container)
@@ -187,6 +201,12 @@ class Types:
         func = strip(func)
         if func[0] in ("global", "func"):
             return self.index.resolve(func)
+        if func[0] in ("if", "phi", "or") and depth < _DEPTH:
+            for part in func[2:] if func[0] == "if" else func[1:]:
+                found = self.callee(part, self_class, depth + 1)
+                if found is not None:
+                    return found
+            return None
         if func[0] == "attr":
             direct = self.index.resolve(func)
             if direct is not None:
@@ -211,3 +231,16 @@ class Types:
                     if bound is not None:
                         return bound
         return None
+
+
+def _tuple_parts(note: Expr | None) -> tuple[Expr, ...] | None:
+    """Element annotations of `tuple[A, B]`; None for anything else, `tuple[A, ...]` included."""
+    if note is None:
+        return None
+    note = strip(note)
+    if note[0] != "index":
+        return None
+    head = strip(note[1])
+    if head[0] != "global" or head[1] not in ("tuple", "Tuple") or any(strip(part)[0] == "unknown" for part in note[2:]):
+        return None
+    return tuple(note[2:])

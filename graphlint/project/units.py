@@ -41,7 +41,7 @@ def unit_mismatches(timelines: Timelines) -> Iterator[UnitMismatch]:
             continue
         if runs_once(access.effect.site.function.rsplit(".", 1)[-1]) or _one_token_each(access):
             continue
-        key = (access.effect.site.path, access.effect.site.span, buffer.name)
+        key = (access.effect.site.function, buffer.key)
         if key in seen:
             continue
         seen.add(key)
