@@ -137,14 +137,26 @@ class Case:
     def judge(self, mode: str, variant: str, out: Any, expected: Any, tolerance: float) -> None:
         """Padded rows must be 0; live rows must equal the reference."""
         out = out.double().cpu()
-        padding = out[self.live:].flatten(1)
+        padding = out[self.live :].flatten(1)
         bad = [self.live + row for row, values in enumerate(padding) if bool((values != 0).any())]
         nan = sum(bool(padding[lane - self.live].isnan().any()) for lane in bad)
         error = float((out[: self.live] - expected).abs().max())
-        text = f"rows {self.live}..{self.padded - 1}: " + (f"{len(bad)} not zero, {nan} of them NaN" if bad else "zero") + f"; live rows off by {error:.1e}"
+        text = (
+            f"rows {self.live}..{self.padded - 1}: "
+            + (f"{len(bad)} not zero, {nan} of them NaN" if bad else "zero")
+            + f"; live rows off by {error:.1e}"
+        )
         self.bench.report(
-            f"{mode}; {self.name}", variant, live=self.live, padded=self.padded, unit="requests", bad=bad, buffer="page offsets",
-            values=[f"{float(padding[lane - self.live][0]):.3g}" for lane in bad], live_exact=error <= tolerance, text=text,
+            f"{mode}; {self.name}",
+            variant,
+            live=self.live,
+            padded=self.padded,
+            unit="requests",
+            bad=bad,
+            buffer="page offsets",
+            values=[f"{float(padding[lane - self.live][0]):.3g}" for lane in bad],
+            live_exact=error <= tolerance,
+            text=text,
         )
 
 
@@ -179,7 +191,14 @@ def with_flashinfer(case: Case, variant: str, kernel: Any, modes: tuple[str, ...
 
         def plan(offsets: Any, wrapper: Any = wrapper, page_ids: Any = page_ids) -> None:
             wrapper.plan(
-                offsets, page_ids, last, case.heads[0], case.heads[1], case.dim, case.page_size, q_data_type=torch.float16,
+                offsets,
+                page_ids,
+                last,
+                case.heads[0],
+                case.heads[1],
+                case.dim,
+                case.page_size,
+                q_data_type=torch.float16,
                 kv_data_type=torch.float16,
             )
 

@@ -46,8 +46,18 @@ BLOCK = 16
 
 @triton.jit
 def draft_prefill_inputs(
-    last_rows_ptr, draft_tokens_ptr, draft_offsets_ptr, draft_lens_ptr, tokens_ptr, next_tokens_ptr, offsets_ptr, lens_ptr, rejected_ptr,
-    capacity, PAD_ROWS: tl.constexpr, BLOCK: tl.constexpr,
+    last_rows_ptr,
+    draft_tokens_ptr,
+    draft_offsets_ptr,
+    draft_lens_ptr,
+    tokens_ptr,
+    next_tokens_ptr,
+    offsets_ptr,
+    lens_ptr,
+    rejected_ptr,
+    capacity,
+    PAD_ROWS: tl.constexpr,
+    BLOCK: tl.constexpr,
 ):
     """One program a live request: shift its tokens left by one, append the sampled token, note where its last token sits."""
     req = tl.program_id(0)
@@ -99,8 +109,18 @@ class Draft:
         tokens = torch.randint(1, 1000, (int(offsets[-1]) + 1,), generator=generator, dtype=torch.int32)
         following = torch.randint(1, 1000, (live,), generator=generator, dtype=torch.int32)
         draft_prefill_inputs[(live,)](
-            self.last_rows, self.tokens, self.offsets, self.lens, tokens.to(device), following.to(device), offsets.to(device),
-            torch.tensor(lengths, dtype=torch.int32, device=device), rejected.to(device), self.capacity, PAD_ROWS=pad_rows, BLOCK=BLOCK,
+            self.last_rows,
+            self.tokens,
+            self.offsets,
+            self.lens,
+            tokens.to(device),
+            following.to(device),
+            offsets.to(device),
+            torch.tensor(lengths, dtype=torch.int32, device=device),
+            rejected.to(device),
+            self.capacity,
+            PAD_ROWS=pad_rows,
+            BLOCK=BLOCK,
         )
         return offsets[1:].long() - rejected.long() - 1
 
@@ -120,7 +140,9 @@ def run(bench: Bench) -> None:
             draft = Draft(bench, capacity, max(rows, padded_tokens) + 1)
             hidden = torch.randn(rows + padded_tokens, width, generator=bench.generator(before)).to(bench.device)
             out = torch.zeros(capacity, width, device=bench.device)
-            replay = bench.capture(lambda out=out, hidden=hidden, draft=draft, padded=padded: gather_rows[(padded,)](out, hidden, draft.last_rows, WIDTH=width))
+            replay = bench.capture(
+                lambda out=out, hidden=hidden, draft=draft, padded=padded: gather_rows[(padded,)](out, hidden, draft.last_rows, WIDTH=width)
+            )
             draft.step([before_len] * before, pad_rows, 1)
             expected_rows = draft.step([length] * live, pad_rows, 2)
             hidden[padded_tokens:] = float("nan")  # nothing of this step lives beyond its padded tokens
@@ -129,10 +151,21 @@ def run(bench: Bench) -> None:
             result, stored = out.cpu(), draft.last_rows.cpu()
             bad = [lane for lane in range(live, padded) if int(stored[lane]) >= padded_tokens or bool(result[lane].isnan().any())]
             exact = bool((result[:live] == hidden.cpu()[expected_rows]).all())
-            text = f"lanes {live}..{padded - 1} of last rows hold {stored[live:padded].tolist()}, the step has {padded_tokens} rows" if live < padded else "no padding"
+            text = (
+                f"lanes {live}..{padded - 1} of last rows hold {stored[live:padded].tolist()}, the step has {padded_tokens} rows"
+                if live < padded
+                else "no padding"
+            )
             bench.report(
-                f"gather; {before}x{before_len} then {live}x{length} padded to {padded}", variant, live=live, padded=padded, unit="requests",
-                bad=bad, values=[f"row {int(stored[lane])} -> {float(result[lane][0]):.3g}" for lane in bad], live_exact=exact, text=text,
+                f"gather; {before}x{before_len} then {live}x{length} padded to {padded}",
+                variant,
+                live=live,
+                padded=padded,
+                unit="requests",
+                bad=bad,
+                values=[f"row {int(stored[lane])} -> {float(result[lane][0]):.3g}" for lane in bad],
+                live_exact=exact,
+                text=text,
                 buffer="last_rows",
             )
 
@@ -150,3 +183,16 @@ def crash(bench: Bench, variant: str) -> None:
     replay.replay()
     if not bool((out[:live].cpu() == hidden.cpu()[expected]).all()):
         raise AssertionError("live lanes differ from the reference")
+
+
+def memcheck(bench: Bench, variant: str) -> None:
+    """The Triton gather over exactly the padded rows: nothing faults, and compute-sanitizer names kernel and line of the stale read."""
+    before, before_len, live, length, padded = schedules(bench)[0]
+    draft = Draft(bench, 24, before * before_len + 1)
+    hidden = torch.randn(padded * length, 8, generator=bench.generator()).to(bench.device)
+    out = torch.zeros(padded, 8, device=bench.device)
+    draft.step([before_len] * before, VARIANTS[variant], 1)
+    draft.step([length] * live, VARIANTS[variant], 2)
+    if bench.device == "cuda":
+        gather_rows[(padded,)](out, hidden, draft.last_rows, WIDTH=8)
+        torch.cuda.synchronize()

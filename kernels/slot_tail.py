@@ -20,7 +20,7 @@ Seen in the field: vllm-project/vllm#36580 (chunked prefill, then a short padded
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 import triton
@@ -44,7 +44,15 @@ BLOCK, WIDTH = 16, 4
 
 @triton.jit
 def slot_mapping(
-    slots_ptr, offsets_ptr, positions_ptr, table_ptr, table_stride, padded_tokens, capacity, PAGE: tl.constexpr, TAIL_FROM_OFFSETS: tl.constexpr,
+    slots_ptr,
+    offsets_ptr,
+    positions_ptr,
+    table_ptr,
+    table_stride,
+    padded_tokens,
+    capacity,
+    PAGE: tl.constexpr,
+    TAIL_FROM_OFFSETS: tl.constexpr,
     BLOCK: tl.constexpr,
 ):
     """One program a request, and one more that fills the tail: slot = page of the position * PAGE + place in the page, or -1."""
@@ -88,16 +96,26 @@ def one_schedule(bench: Bench, page: int, first: list[int], second: list[int], p
         rows = torch.zeros(capacity, WIDTH, device=device)
         slots = torch.full((capacity,), -1, dtype=torch.int64, device=device)
         expected = torch.zeros(slots_total, WIDTH)
-        graphs = {size: bench.capture(lambda size=size, cache=cache, rows=rows, slots=slots: write_kv[(size,)](cache, rows, slots, WIDTH=WIDTH))
-                  for size in sorted({before, padded})}
+        graphs = {
+            size: bench.capture(lambda size=size, cache=cache, rows=rows, slots=slots: write_kv[(size,)](cache, rows, slots, WIDTH=WIDTH))
+            for size in sorted({before, padded})
+        }
         done = [0] * len(first)
         for number, (lengths, size) in enumerate(((first, before), (second, padded))):
             count = sum(lengths)
             offsets = torch.tensor([0, *lengths], dtype=torch.int32).cumsum(0).int()
             positions = torch.cat([torch.arange(start, start + length) for start, length in zip(done, lengths, strict=False)]).int()
             slot_mapping[(len(lengths) + 1,)](
-                slots, offsets.to(device), positions.to(device), table.to(device), table.stride(0), size, capacity, PAGE=page,
-                TAIL_FROM_OFFSETS=from_offsets, BLOCK=BLOCK,
+                slots,
+                offsets.to(device),
+                positions.to(device),
+                table.to(device),
+                table.stride(0),
+                size,
+                capacity,
+                PAGE=page,
+                TAIL_FROM_OFFSETS=from_offsets,
+                BLOCK=BLOCK,
             )
             values = torch.randn(count, WIDTH, generator=bench.generator(number))
             rows.fill_(float("nan"))
@@ -114,8 +132,16 @@ def one_schedule(bench: Bench, page: int, first: list[int], second: list[int], p
         live_exact = torch.equal(result[mine], expected[mine])
         text = f"lanes {live}..{padded - 1} of the slots hold {stored[live:padded].tolist()}; {len(damaged)} live KV slots overwritten"
         bench.report(
-            name, variant, live=live, padded=padded, unit="tokens", bad=bad if damaged else [], values=[f"slot {slot}" for slot in damaged],
-            live_exact=live_exact, text=text, buffer="slots",
+            name,
+            variant,
+            live=live,
+            padded=padded,
+            unit="tokens",
+            bad=bad if damaged else [],
+            values=[f"slot {slot}" for slot in damaged],
+            live_exact=live_exact,
+            text=text,
+            buffer="slots",
         )
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 if TYPE_CHECKING:
+    from graphlint.validate.sandbox import Limits
     from graphlint.validate.verdict import Verdict
 
 
@@ -16,8 +19,14 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--scenario", "scenarios", multiple=True, metavar="NAME", help="Run a bundled reproduction (or `all`); needs no checkout.")
 @click.option("--list-scenarios", is_flag=True, help="List the bundled reproductions and what each shows.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto", show_default=True,
-              help="cpu: the Triton interpreter; cuda: compiled, captured in a CUDA graph and replayed.")
+@click.option("--cases", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Run findings saved with their sources (JSON).")
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "cpu", "cuda"]),
+    default="auto",
+    show_default=True,
+    help="cpu: the Triton interpreter; cuda: compiled, captured in a CUDA graph and replayed.",
+)
 @click.option("--seed", "seeds", type=int, multiple=True, help="Seed of the inputs; repeat for several runs. [default: 0]")
 @click.option("--sanitizer", type=click.Choice(["memcheck", "initcheck", "racecheck"]), help="Also run under compute-sanitizer (CUDA).")
 @click.option("--timeout", type=click.FloatRange(min=1), help="Seconds one child process may take.")
@@ -27,8 +36,19 @@ if TYPE_CHECKING:
 @click.option("--output-format", "formats", multiple=True, metavar="FORMAT[=FILE]", help="text, json or html; repeatable. [default: text]")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 even when something is confirmed.")
 def validate_command(
-    paths: tuple[Path, ...], scenarios: tuple[str, ...], list_scenarios: bool, device: str, seeds: tuple[int, ...], sanitizer: str | None,
-    timeout: float | None, memory: int | None, quick: bool, verbose: bool, formats: tuple[str, ...], exit_zero: bool,
+    paths: tuple[Path, ...],
+    scenarios: tuple[str, ...],
+    list_scenarios: bool,
+    cases: Path | None,
+    device: str,
+    seeds: tuple[int, ...],
+    sanitizer: str | None,
+    timeout: float | None,
+    memory: int | None,
+    quick: bool,
+    verbose: bool,
+    formats: tuple[str, ...],
+    exit_zero: bool,
 ) -> None:
     """Prove findings by running the kernel.
 
@@ -45,14 +65,14 @@ def validate_command(
     if list_scenarios:
         _list(wanted)
         return
-    if not scenarios and not paths:
+    if not scenarios and not paths and cases is None:
         raise click.UsageError("name a scenario (--scenario NAME, see --list-scenarios) or paths to check")
     verdicts: list[Verdict] = []
-    if scenarios:
-        verdicts += _run_scenarios(scenarios, device, seeds or (0,), sanitizer or "", timeout, memory, quick)
-    if paths:
-        verdicts += _run_paths(paths, device, seeds or (0,), sanitizer or "", timeout, memory, quick)
-    _write(verdicts, wanted, verbose)
+    run = _Run(device, seeds or (0,), sanitizer or "", timeout, memory, quick)
+    for verdict in itertools.chain(run.scenarios(scenarios), run.cases(cases), run.paths(paths)):
+        verdicts.append(verdict)
+        _write_files(verdicts, wanted)  # after each: a run that is cut short leaves what it had
+    _print(verdicts, wanted, verbose)
     ran = [verdict for verdict in verdicts if verdict.kind == "scenario"]
     if any(verdict.result == "unsupported" for verdict in ran):
         sys.exit(2)
@@ -83,7 +103,9 @@ def _list(wanted: list[tuple[str, Path | None]]) -> None:
 
         import msgspec
 
-        click.echo(json.dumps([{key: value for key, value in msgspec.to_builtins(one).items() if key != "path"} for one in found], indent=2))
+        click.echo(
+            json.dumps([{key: value for key, value in msgspec.to_builtins(one).items() if key != "path"} for one in found], indent=2)
+        )
         return
     for one in found:
         click.echo(f"{one.name}  [{', '.join(one.rules)}]\n  {one.title}\n")
@@ -101,51 +123,91 @@ def _prepare(device: str) -> str:
     return chosen
 
 
-def _run_scenarios(
-    names: tuple[str, ...], device: str, seeds: tuple[int, ...], tool: str, timeout: float | None, memory: int | None, quick: bool,
-) -> list[Verdict]:
-    from graphlint.validate.scenarios import available, run_scenario
+class _Run:
+    """Settings of one invocation; each method yields verdicts as they come."""
 
-    known = {one.name: one for one in available()}
-    if "all" in names:
-        names = tuple(known)
-    for name in names:
-        if name not in known:
-            import difflib
+    def __init__(self, device: str, seeds: tuple[int, ...], tool: str, timeout: float | None, memory: int | None, quick: bool) -> None:
+        self.device, self.seeds, self.tool, self.timeout, self.memory, self.quick = device, seeds, tool, timeout, memory, quick
 
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f"; did you mean {near[0]}?" if near else f"; there are: {', '.join(known)}"
-            raise click.BadParameter(f"no scenario {name!r}{hint}", param_hint="--scenario")
-    chosen = _prepare(device)
-    return [
-        run_scenario(known[name], chosen, seed=seed, quick=quick, limits=_limits(chosen, timeout, memory), tool=tool) for name in names for seed in seeds
-    ]
+    def limits(self, device: str) -> Limits:
+        """Limits of one child: a CUDA device compiles first, which takes its time."""
+        from graphlint.validate.sandbox import Limits
+
+        seconds = self.timeout or (300.0 if device == "cuda" else 60.0)
+        return Limits(seconds=seconds, memory=self.memory << 20) if self.memory else Limits(seconds=seconds)
+
+    def scenarios(self, names: tuple[str, ...]) -> Iterator[Verdict]:
+        """Bundled reproductions by name, or all of them."""
+        if not names:
+            return
+        from graphlint.validate.scenarios import available, run_scenario
+
+        known = {one.name: one for one in available()}
+        names = tuple(known) if "all" in names else names
+        for name in names:
+            if name not in known:
+                import difflib
+
+                near = difflib.get_close_matches(name, known, 1)
+                hint = f"; did you mean {near[0]}?" if near else f"; there are: {', '.join(known)}"
+                raise click.BadParameter(f"no scenario {name!r}{hint}", param_hint="--scenario")
+        device = _prepare(self.device)
+        for name in names:
+            for seed in self.seeds:
+                yield run_scenario(known[name], device, seed=seed, quick=self.quick, limits=self.limits(device), tool=self.tool)
+
+    def cases(self, path: Path | None) -> Iterator[Verdict]:
+        """Saved findings."""
+        if path is None:
+            return
+        from graphlint.validate.confirm import confirm
+        from graphlint.validate.saved import load
+
+        try:
+            found = load(path)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint="--cases") from error
+        device = _prepare(self.device)
+        for case in found:
+            verdict = confirm(
+                case.finding,
+                case.sources,
+                device,
+                self.limits(device),
+                fixed=case.fixed,
+                seeds=self.seeds,
+                quick=self.quick,
+                tool=self.tool,
+            )
+            verdict.subject = case.name
+            yield verdict
+
+    def paths(self, paths: tuple[Path, ...]) -> Iterator[Verdict]:
+        """Findings of `graphlint check` in these paths."""
+        if paths:
+            raise click.UsageError("validation of paths is not available in this build; use --scenario or --cases")
+        yield from ()
 
 
-def _limits(device: str, timeout: float | None, memory: int | None):  # type: ignore[no-untyped-def]
-    from graphlint.validate.sandbox import Limits
-
-    seconds = timeout or (300.0 if device == "cuda" else 60.0)
-    return Limits(seconds=seconds, memory=memory << 20) if memory else Limits(seconds=seconds)
-
-
-def _run_paths(
-    paths: tuple[Path, ...], device: str, seeds: tuple[int, ...], tool: str, timeout: float | None, memory: int | None, quick: bool,
-) -> list[Verdict]:
-    raise click.UsageError("validation of paths is not available in this build; use --scenario")
-
-
-def _write(verdicts: list[Verdict], wanted: list[tuple[str, Path | None]], verbose: bool) -> None:
+def _text(verdicts: list[Verdict], name: str, verbose: bool = False) -> str:
     from graphlint.validate import render
 
-    makers = {"text": lambda: render.as_text(verdicts, verbose), "json": lambda: render.as_json(verdicts), "html": lambda: render.as_html(verdicts)}
+    return {"json": render.as_json, "html": render.as_html}[name](verdicts) if name != "text" else render.as_text(verdicts, verbose)
+
+
+def _write_files(verdicts: list[Verdict], wanted: list[tuple[str, Path | None]]) -> None:
     for name, target in wanted:
-        text = makers[name]()
         if target is None:
-            click.echo(text)
-        else:
-            try:
-                target.write_text(text + "\n", encoding="utf-8")
-            except OSError as error:
-                click.echo(f"cannot write {target}: {error.strerror}", err=True)
-                sys.exit(2)
+            continue
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(_text(verdicts, name, verbose=True) + "\n", encoding="utf-8")
+        except OSError as error:
+            click.echo(f"cannot write {target}: {error.strerror}", err=True)
+            sys.exit(2)
+
+
+def _print(verdicts: list[Verdict], wanted: list[tuple[str, Path | None]], verbose: bool) -> None:
+    for name, target in wanted:
+        if target is None:
+            click.echo(_text(verdicts, name, verbose))

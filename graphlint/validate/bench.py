@@ -16,15 +16,16 @@ class Replay:
     so what it reads is the same.
     """
 
-    def __init__(self, function: Callable[[], object], device: str) -> None:
-        self._function = function
+    def __init__(self, function: Callable[[], object], device: str, eager: bool = False) -> None:
+        self._function, self._device = function, device
         self._graph: Any = None
-        if device != "cuda":
+        if device != "cuda" or eager:
             function()
             return
         import torch
 
-        side = torch.cuda.Stream()
+        cuda: Any = torch.cuda
+        side = cuda.Stream()
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
             function()  # compiles kernels and allocates workspaces; neither may happen under capture
@@ -37,25 +38,30 @@ class Replay:
         """Runs the captured work and waits for it."""
         if self._graph is None:
             self._function()
-            return
-        import torch
+        else:
+            self._graph.replay()
+        if self._device == "cuda":
+            import torch
 
-        self._graph.replay()
-        torch.cuda.synchronize()
+            torch.cuda.synchronize()
 
 
 class Bench:
-    """Device, seed and report of one scenario run. `quick` asks for the smallest set of cases that still varies every dimension."""
+    """Device, seed and report of one scenario run.
 
-    def __init__(self, device: str, seed: int, quick: bool = False) -> None:
-        self.device, self.seed, self.quick = device, seed, quick
+    `quick` asks for the smallest set of cases that still varies every dimension; `eager` forbids capture (a sanitizer switches the caching
+    allocator off, without which nothing can be allocated under capture).
+    """
+
+    def __init__(self, device: str, seed: int, quick: bool = False, eager: bool = False) -> None:
+        self.device, self.seed, self.quick, self.eager = device, seed, quick, eager
         self.observations: list[Observation] = []
         self.notes: list[str] = []
         self.seconds: dict[str, float] = {}
 
     def capture(self, function: Callable[[], object]) -> Replay:
         """Captures `function`; on a CUDA device it runs twice here (warm-up and capture)."""
-        return Replay(function, self.device)
+        return Replay(function, self.device, self.eager)
 
     def generator(self, extra: int = 0) -> Any:
         """A seeded torch generator on the CPU (the same numbers on every device)."""
@@ -64,14 +70,35 @@ class Bench:
         return torch.Generator().manual_seed(self.seed * 1000 + extra)
 
     def report(
-        self, case: str, variant: str, *, live: int, padded: int, unit: str, bad: list[int], values: list[str], live_exact: bool, text: str,
+        self,
+        case: str,
+        variant: str,
+        *,
+        live: int,
+        padded: int,
+        unit: str,
+        bad: list[int],
+        values: list[str],
+        live_exact: bool,
+        text: str,
         buffer: str = "",
     ) -> None:
         """One schedule with one variant: the padded lanes with a fault (empty: none) and whether live lanes equal the reference."""
-        self.observations.append(Observation(
-            case=case, variant=variant, live=live, padded=padded, unit=unit, fault=bool(bad), lanes=bad, values=values[:8],
-            live_exact=live_exact, text=text, buffer=buffer,
-        ))
+        self.observations.append(
+            Observation(
+                case=case,
+                variant=variant,
+                live=live,
+                padded=padded,
+                unit=unit,
+                fault=bool(bad),
+                lanes=bad,
+                values=values[:8],
+                live_exact=live_exact,
+                text=text,
+                buffer=buffer,
+            )
+        )
 
     def timed(self, name: str, function: Callable[[], Any]) -> Any:
         """Runs `function`, adding its wall time in seconds to what is recorded under `name`."""

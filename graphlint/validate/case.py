@@ -32,8 +32,14 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     def symbols(self, capacity: int, token_capacity: int) -> dict[str, int]:
         """Values of the extents that grids and scalars are written in."""
         return {
-            "live_reqs": self.live, "padded_reqs": self.padded, "cap_reqs": capacity, "live_tokens": sum(self.lengths[: self.live]),
-            "padded_tokens": sum(self.lengths), "cap_tokens": token_capacity, "q": max(self.lengths), "page": 16,
+            "live_reqs": self.live,
+            "padded_reqs": self.padded,
+            "cap_reqs": capacity,
+            "live_tokens": sum(self.lengths[: self.live]),
+            "padded_tokens": sum(self.lengths),
+            "cap_tokens": token_capacity,
+            "q": max(self.lengths),
+            "page": 16,
         }
 
     def full(self) -> Step:
@@ -51,7 +57,11 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     def text(self) -> str:
         """In words."""
         uniform = set(self.now.lengths)
-        tokens = f"{self.now.lengths[0]} token{'s' if self.now.lengths[0] > 1 else ''} each" if len(uniform) == 1 else "tokens " + "+".join(map(str, self.now.lengths[: self.now.live]))
+        tokens = (
+            f"{self.now.lengths[0]} token{'s' if self.now.lengths[0] > 1 else ''} each"
+            if len(uniform) == 1
+            else "tokens " + "+".join(map(str, self.now.lengths[: self.now.live]))
+        )
         return f"{self.before.live} requests, then {self.now.live} padded to {self.now.padded} ({tokens}), seed {self.seed}"
 
 
@@ -79,12 +89,26 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod,
-    ast.Div: operator.truediv, ast.Pow: operator.pow, ast.LShift: operator.lshift, ast.RShift: operator.rshift,
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
 }
 _CALLS: dict[str, Callable[..., Any]] = {
-    "cdiv": lambda a, b: -(-a // b), "next_power_of_2": lambda a: 1 << max(0, (a - 1).bit_length()), "min": min, "max": max, "int": int, "float": float,
-    "bool": bool, "abs": abs, "constexpr": lambda value: value,
+    "cdiv": lambda a, b: -(-a // b),
+    "next_power_of_2": lambda a: 1 << max(0, (a - 1).bit_length()),
+    "min": min,
+    "max": max,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "abs": abs,
+    "constexpr": lambda value: value,
 }
 _LARGEST = 1 << 40
 

@@ -6,12 +6,13 @@ the kernel writes when every padded request is live; lanes of that which the liv
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -29,7 +30,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     schedules: list[Schedule]
     modules: dict[str, str]
     device: str
-    lane_rule: bool = False
+    eager: bool = False
 
 
 class BufferResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,17 +58,26 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
 
 def prepare() -> None:
     """Heavy imports, before the sandbox closes."""
-    import triton.language  # noqa: F401
-
     import torch
+
+    importlib.import_module("triton.language")
 
     torch.set_num_threads(1)
     if os.environ.get("TRITON_INTERPRET") == "1":
-        import triton.runtime.interpreter  # noqa: F401
+        importlib.import_module("triton.runtime.interpreter")
     elif torch.cuda.is_available():
-        torch.cuda.init()
+        cuda: Any = torch.cuda
+        cuda.init()
         torch.zeros(1, device="cuda")
     describe("cuda" if torch.cuda.is_available() and os.environ.get("TRITON_INTERPRET") != "1" else "cpu")
+
+
+class Full(NamedTuple):
+    """The batch with every padded request live: elements read, outputs, accesses outside of the buffers."""
+
+    read: dict[str, Any]
+    values: dict[str, Any]
+    strays: list[tuple[str, str, int]]
 
 
 class _Runner:
@@ -79,7 +89,7 @@ class _Runner:
             guard.add(name, tensor.data_ptr(), tensor.numel() * tensor.element_size(), tensor.element_size())
         self.snapshots = {pointer.name: self.buffers.tensors[pointer.name].clone() for pointer in self.buffers.outputs()}
         #: what a captured consumer does: reads whole buffers at fixed addresses
-        self.reader = Replay(self._read, request.device)
+        self.reader = Replay(self._read, request.device, request.eager)
 
     def _read(self) -> None:
         for name, snapshot in self.snapshots.items():
@@ -117,38 +127,56 @@ class _Runner:
             first[name] = end[0][name]
         return masks, first
 
-    def schedule(self, variant: str, number: int, schedule: Schedule) -> RunResult:
-        """Full batch, live batch, then the older batch followed by the live one over what it left."""
-        import torch
+    def full(self, schedule: Schedule) -> Full:
+        """What a padded reader reads: what the kernel writes when every padded request is live."""
+        self.guard.strays.clear()
+        masks, values = self.unwritten(schedule.now.full(), schedule.seed)
+        return Full(read={name: ~mask for name, mask in masks.items()}, values=values, strays=list(self.guard.strays))
 
-        now, full = schedule.now, schedule.now.full()
-        self.guard.strays.clear()
-        full_masks, full_values = self.unwritten(full, schedule.seed)
-        strays_full = list(self.guard.strays)
-        self.guard.strays.clear()
-        masks, values = self.unwritten(now, schedule.seed)
-        strays = list(self.guard.strays)
+    def stale(self, schedule: Schedule) -> dict[str, Any]:
+        """Outputs after the older batch and then the live one over what it left."""
         self.buffers.fill(schedule.before, schedule.seed, 0)
         self.launch(schedule.before)
-        self.buffers.fill(now, schedule.seed, None)
-        self.launch(now)
+        self.buffers.fill(schedule.now, schedule.seed, None)
+        self.launch(schedule.now)
         self.reader.replay()
-        stale = {name: snapshot.cpu() for name, snapshot in self.snapshots.items()}
+        return {name: snapshot.cpu() for name, snapshot in self.snapshots.items()}
+
+    def schedule(self, variant: str, number: int, schedule: Schedule, full: Full) -> RunResult:
+        """The live batch over poison, held against `full`; where lanes are missing, also what the older batch left in them."""
+        import torch
+
+        self.guard.strays.clear()
+        masks, values = self.unwritten(schedule.now, schedule.seed)
+        strays = list(self.guard.strays)
+        stale: dict[str, Any] = {}
         results, live_values = [], {}
         for name in self.case.watch:
-            read = ~full_masks[name]
-            missing = torch.nonzero(read & masks[name]).flatten().tolist()
-            written = torch.nonzero(~masks[name]).flatten()
-            padding = read & ~masks[name] & (values[name] != full_values[name])
+            read, mask = full.read[name], masks[name]
+            missing = torch.nonzero(read & mask).flatten().tolist()
+            if missing and not stale:
+                stale = self.stale(schedule)
+            padding = read & ~mask & (values[name] != full.values[name])
             odd = torch.nonzero(padding & (values[name] < 0)).flatten().tolist() if values[name].dtype != torch.bool else []
-            finite = torch.isfinite(values[name]) | torch.isnan(full_values[name]) if values[name].is_floating_point() else torch.ones_like(read)
-            results.append(BufferResult(
-                name=name, read=int(read.sum()), unwritten=missing[:512], written_live=int((read & ~masks[name]).sum()),
-                stale=[_show(stale[name][element]) for element in missing[:8]], negative=odd[:64],
-                not_finite=torch.nonzero(~finite & ~masks[name]).flatten().tolist()[:64],
-            ))
-            live_values[name] = [[int(element), float(values[name][element])] for element in written[:4096]]
-        return RunResult(variant=variant, schedule=number, buffers=results, strays_full=strays_full, strays=strays, values=live_values)
+            finite = (
+                torch.isfinite(values[name]) | ~torch.isfinite(full.values[name])
+                if values[name].is_floating_point()
+                else torch.ones_like(read)
+            )
+            results.append(
+                BufferResult(
+                    name=name,
+                    read=int(read.sum()),
+                    unwritten=missing[:512],
+                    written_live=int((read & ~mask).sum()),
+                    stale=[_show(stale[name][element]) for element in missing[:8]],
+                    negative=odd[:64],
+                    not_finite=torch.nonzero(~finite & ~mask).flatten().tolist()[:64],
+                )
+            )
+            written = torch.nonzero(~mask).flatten()[:4096]
+            live_values[name] = [[int(element), float(values[name][element])] for element in written]
+        return RunResult(variant=variant, schedule=number, buffers=results, strays_full=full.strays, strays=strays, values=live_values)
 
 
 def _show(value: Any) -> str:
@@ -174,12 +202,22 @@ def main(folder: str) -> None:
     # written before any of the kernel runs
     result: dict[str, Any] = {"runs": [], "guarded": guarded, "at": "", **describe(request.device)}
     _write(folder, result)
-    for variant, file in request.modules.items():
-        runner = _Runner(request, _load(folder, file, request.case.kernel), guard)
-        for number, schedule in enumerate(request.schedules):
+    runners = {variant: _Runner(request, _load(folder, file, request.case.kernel), guard) for variant, file in request.modules.items()}
+    first, *others = runners.values()
+    for number, schedule in enumerate(request.schedules):
+        full: Full | None = None
+        for variant, runner in runners.items():
             result["at"] = f"{variant}: {schedule.text()}"
             _write(folder, result)
-            result["runs"].append(msgspec.to_builtins(runner.schedule(variant, number, schedule)))
+            if full is None:
+                full = first.full(schedule)
+                empty = [name for name in request.case.watch if not bool(full.read[name].any())]
+                if empty and others:
+                    # as it is, the kernel never writes the buffer: the corrected one says who reads it
+                    repaired = others[0].full(schedule)
+                    for name in empty:
+                        full.read[name], full.values[name] = repaired.read[name], repaired.values[name]
+            result["runs"].append(msgspec.to_builtins(runner.schedule(variant, number, schedule, full)))
     result["at"] = ""
     _write(folder, result)
 

@@ -31,9 +31,17 @@ _STRAY_RULES = frozenset({"GL204", "GL205"})
 
 
 def confirm(
-    finding: Finding, sources: Sources | Mapping[str, str], device: str = "cpu", limits: Limits | None = None, *,
-    model: KernelModel | None = None, fixed: Mapping[str, str] | None = None, hints: plan.Hints | None = None, seeds: tuple[int, ...] = (0,),
-    quick: bool = False, tool: str = "",
+    finding: Finding,
+    sources: Sources | Mapping[str, str],
+    device: str = "cpu",
+    limits: Limits | None = None,
+    *,
+    model: KernelModel | None = None,
+    fixed: Mapping[str, str] | None = None,
+    hints: plan.Hints | None = None,
+    seeds: tuple[int, ...] = (0,),
+    quick: bool = False,
+    tool: str = "",
 ) -> Verdict:
     """Runs the kernel that `finding` speaks of and says whether the fault shows.
 
@@ -73,6 +81,10 @@ def _prepare(finding: Finding, variants: dict[str, Kernel], read: Sources, model
     """A function from the value of free boolean constexprs to the case."""
     kernel = variants[AS_IS]
     used = uses.read(kernel)
+    for other in variants.values():
+        for name, use in uses.read(other).pointers.items() if other is not kernel else ():
+            # a buffer that only the corrected kernel stores to
+            used.pointers.setdefault(name, use).stores += use.stores
     found = None
     for path in dict.fromkeys([kernel.path, *[point.path for point in finding.trace]]):
         found = found or launches.find(path, kernel.name, kernel.params, read, kernel.autotune)
@@ -91,7 +103,7 @@ def _prepare(finding: Finding, variants: dict[str, Kernel], read: Sources, model
 
 
 def _attempt(
-    finding: Finding, subject: str, variants: dict[str, Kernel], case: Case, wanted: list[Schedule], device: str, limits: Limits, tool: str,
+    finding: Finding, subject: str, variants: dict[str, Kernel], case: Case, wanted: list[Schedule], device: str, limits: Limits, tool: str
 ) -> Verdict:
     for schedule in wanted:
         plan.check(case, schedule)
@@ -101,15 +113,23 @@ def _attempt(
         for number, (variant, kernel) in enumerate(variants.items()):
             modules[variant] = f"variant{number}.py"
             (box / modules[variant]).write_text(kernel.module, encoding="utf-8")
-        request = {"case": msgspec.to_builtins(case), "schedules": msgspec.to_builtins(wanted), "modules": modules, "device": device}
-        (box / "request.json").write_text(json.dumps(request), encoding="utf-8")
         prefix = sanitizer.command(tool) if tool and device == "cuda" else ()
+        request = {
+            "case": msgspec.to_builtins(case),
+            "schedules": msgspec.to_builtins(wanted),
+            "modules": modules,
+            "device": device,
+            "eager": bool(prefix),
+        }
+        (box / "request.json").write_text(json.dumps(request), encoding="utf-8")
         outcome = run(_WORKER, box, limits=limits, device=device, prefix=prefix, extra_environment=sanitizer.ENVIRONMENT if prefix else {})
     verdict = Verdict(subject=subject, kind="finding", result="unsupported", reason="")
     verdict.evidence = evidence_of(outcome, device, sorted({schedule.seed for schedule in wanted}))
     if tool:
         said = sanitizer.report(outcome.stdout + outcome.stderr)
-        verdict.sanitizer = f"{tool}: {said or 'no errors'}" if prefix else f"{tool}: compute-sanitizer is not there or the device is not CUDA"
+        verdict.sanitizer = (
+            f"{tool}: {said or 'no errors'}" if prefix else f"{tool}: compute-sanitizer is not there or the device is not CUDA"
+        )
     return _judge(verdict, finding, case, wanted, outcome)
 
 
@@ -130,7 +150,9 @@ def _judge(verdict: Verdict, finding: Finding, case: Case, wanted: list[Schedule
     return verdict
 
 
-def _observe(finding: Finding, case: Case, schedule: Schedule, entry: dict[str, Any], buffer: dict[str, Any], baseline: dict[str, Any]) -> Observation:
+def _observe(
+    finding: Finding, case: Case, schedule: Schedule, entry: dict[str, Any], buffer: dict[str, Any], baseline: dict[str, Any]
+) -> Observation:
     row, now, name = case.rows.get(buffer["name"], 1), schedule.now, buffer["name"]
     elements = buffer["unwritten"]
     text, values = "", list(buffer["stale"])
@@ -152,15 +174,26 @@ def _observe(finding: Finding, case: Case, schedule: Schedule, entry: dict[str, 
         stale = f"; lane {lanes[0]} still holds {values[0]} of the older batch" if values else ""
         text = f"{span} of {name} read at the padded size, written by nobody{stale}"
     live_exact = buffer["written_live"] > 0
-    if not live_exact:
+    if not live_exact and len(elements) == buffer["read"] > 0:
+        live_exact, text = True, f"no lane of {name} is written at all; the corrected kernel writes {len(lanes)}"
+    elif not live_exact:
         text = f"the kernel wrote none of the lanes of {name} that a reader sees"
     if entry["variant"] == FIXED:
         different = _first_difference(baseline, entry, name, min(baseline_unwritten(baseline, name), default=None))
         if different is not None:
             live_exact, text = False, f"live lane {different // row} of {name} changed"
     return Observation(
-        case=schedule.text(), variant=entry["variant"], live=now.live, padded=max(now.padded, *[lane + 1 for lane in lanes[:256]], 0), unit="lanes", fault=bool(lanes),
-        lanes=lanes, values=values, live_exact=live_exact, text=text or f"all {buffer['read']} elements that a padded reader reads are written", buffer=name,
+        case=schedule.text(),
+        variant=entry["variant"],
+        live=now.live,
+        padded=max(now.padded, *[lane + 1 for lane in lanes[:256]], 0),
+        unit="lanes",
+        fault=bool(lanes),
+        lanes=lanes,
+        values=values,
+        live_exact=live_exact,
+        text=text or f"all {buffer['read']} elements that a padded reader reads are written",
+        buffer=name,
     )
 
 
@@ -171,7 +204,7 @@ def baseline_unwritten(entry: dict[str, Any], name: str) -> list[int]:
 
 def _first_difference(before: dict[str, Any], after: dict[str, Any], name: str, padding: int | None) -> int | None:
     """First element of a live lane that two variants wrote differently. Live ends where the first unwritten element begins."""
-    new = {element: value for element, value in after["values"].get(name, [])}
+    new = dict(after["values"].get(name, []))
     for element, value in before["values"].get(name, []):
         if padding is not None and element >= padding:
             break

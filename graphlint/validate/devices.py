@@ -17,7 +17,7 @@ def missing_packages(device: str) -> list[str]:
 
 
 def resolve(device: Device) -> Literal["cpu", "cuda"]:
-    """"auto" is cuda where an NVIDIA device node exists and is not hidden, else cpu."""
+    """ "auto" is cuda where an NVIDIA device node exists and is not hidden, else cpu."""
     if device != "auto":
         return device
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1")

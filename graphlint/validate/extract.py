@@ -1,7 +1,7 @@
 """Takes one Triton kernel out of a source file, with its jit helpers and constants, so that it runs without the package it lives in.
 
-The result is a module of its own: imports of triton, the constants the kernel mentions, its helpers, the kernel. Definitions of the kernel's
-own file keep their line numbers, so that tracebacks and sanitizer reports name lines of the original.
+The result is a module of its own: imports of triton, the constants the kernel mentions, its helpers, the kernel. Definitions of the
+kernel's own file keep their line numbers, so that tracebacks and sanitizer reports name lines of the original.
 """
 
 from __future__ import annotations
@@ -19,8 +19,11 @@ Sources = Callable[[str], "str | None"]
 
 _BUILTINS = frozenset(dir(builtins))
 _TRITON_MODULES = {
-    "tl": "import triton.language as tl", "triton": "import triton", "libdevice": "from triton.language.extra import libdevice",
-    "tldevice": "from triton.language.extra import libdevice as tldevice", "math": "import math",
+    "tl": "import triton.language as tl",
+    "triton": "import triton",
+    "libdevice": "from triton.language.extra import libdevice",
+    "tldevice": "from triton.language.extra import libdevice as tldevice",
+    "math": "import math",
 }
 _HEADER = "import triton; import triton.language as tl"
 
@@ -193,7 +196,9 @@ class _Extractor:
         for inner in ast.walk(value):
             if isinstance(inner, ast.Name) and inner.id not in _BUILTINS:
                 self.add(inner.id, file, name, depth + 1)
-            if isinstance(inner, ast.Call) and not ast.unparse(inner.func).startswith(("tl.", "triton.", "float", "int", "constexpr", "min", "max")):
+            if isinstance(inner, ast.Call) and not ast.unparse(inner.func).startswith(
+                ("tl.", "triton.", "float", "int", "constexpr", "min", "max")
+            ):
                 raise Unsupported(f"needs the value of {name} = {ast.unparse(value)[:60]} (used by {needed_by} in {file.path})")
             if isinstance(inner, (ast.Lambda, ast.ListComp, ast.DictComp, ast.SetComp, ast.GeneratorExp, ast.Await)):
                 raise Unsupported(f"needs the value of {name} = {ast.unparse(value)[:60]} (used by {needed_by} in {file.path})")
@@ -264,7 +269,12 @@ def _autotune(node: ast.FunctionDef) -> dict[str, str]:
     for decorator in node.decorator_list:
         if isinstance(decorator, ast.Call) and "autotune" in ast.unparse(decorator.func):
             for inner in ast.walk(decorator):
-                if isinstance(inner, ast.Call) and ast.unparse(inner.func).endswith("Config") and inner.args and isinstance(inner.args[0], ast.Dict):
+                if (
+                    isinstance(inner, ast.Call)
+                    and ast.unparse(inner.func).endswith("Config")
+                    and inner.args
+                    and isinstance(inner.args[0], ast.Dict)
+                ):
                     pairs = zip(inner.args[0].keys, inner.args[0].values, strict=True)
                     return {str(key.value): ast.unparse(value) for key, value in pairs if isinstance(key, ast.Constant)}
             raise Unsupported(f"needs the autotune configurations of {node.name}")
@@ -286,10 +296,26 @@ def extract(path: str, kernel: str, sources: Sources) -> Kernel:
     worker.function(node, file)
     arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
     positional = [*node.args.posonlyargs, *node.args.args]
-    defaults = {argument.arg: ast.unparse(value) for argument, value in zip(positional[len(positional) - len(node.args.defaults):], node.args.defaults, strict=True)}
-    defaults |= {argument.arg: ast.unparse(value) for argument, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if value is not None}
-    constexprs = [argument.arg for argument in arguments if argument.annotation is not None and "constexpr" in ast.unparse(argument.annotation)]
+    defaults = {
+        argument.arg: ast.unparse(value)
+        for argument, value in zip(positional[len(positional) - len(node.args.defaults) :], node.args.defaults, strict=True)
+    }
+    defaults |= {
+        argument.arg: ast.unparse(value)
+        for argument, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
+        if value is not None
+    }
+    constexprs = [
+        argument.arg for argument in arguments if argument.annotation is not None and "constexpr" in ast.unparse(argument.annotation)
+    ]
     return Kernel(
-        name=node.name, path=path, line=node.lineno, params=[argument.arg for argument in arguments], constexprs=constexprs, defaults=defaults,
-        module=worker.module(path), helpers=worker.helpers, autotune=_autotune(node),
+        name=node.name,
+        path=path,
+        line=node.lineno,
+        params=[argument.arg for argument in arguments],
+        constexprs=constexprs,
+        defaults=defaults,
+        module=worker.module(path),
+        helpers=worker.helpers,
+        autotune=_autotune(node),
     )

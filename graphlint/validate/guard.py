@@ -35,14 +35,16 @@ class Guard:
         place = np.searchsorted(starts, flat, side="right").astype(np.int64) - 1
         inside = (place >= 0) & (flat < ends[np.maximum(place, 0)])
         for lane in np.flatnonzero(wanted & ~inside)[:8]:
-            start, _, name, itemsize = min(self._buffers, key=lambda buffer: min(abs(int(flat[lane]) - buffer[0]), abs(int(flat[lane]) - buffer[1])))
+            start, _, name, itemsize = min(
+                self._buffers, key=lambda buffer: min(abs(int(flat[lane]) - buffer[0]), abs(int(flat[lane]) - buffer[1]))
+            )
             if len(self.strays) < 64:
                 self.strays.append((kind, name, (int(flat[lane]) - start) // itemsize))
         return (wanted & inside).reshape(np.shape(addresses))
 
 
 def install(guard: Guard) -> bool:
-    """Puts `guard` between the interpreter and memory. False when this Triton's interpreter is built differently; then nothing is checked."""
+    """Puts `guard` between the interpreter and memory. False, and nothing is checked, when this Triton's interpreter is built otherwise."""
     try:
         from triton.runtime import interpreter
 

@@ -20,7 +20,8 @@ class Buffers:
         self.size = max(case.token_capacity, case.capacity + 1) * case.row
         self.tensors = {
             pointer.name: torch.zeros(self.size, dtype=getattr(torch, pointer.dtype), device=device)
-            for pointer in case.pointers if pointer.role != "pointers"
+            for pointer in case.pointers
+            if pointer.role != "pointers"
         }
         for pointer in case.pointers:
             if pointer.role == "pointers":
@@ -93,7 +94,9 @@ class Buffers:
         elif role == "table":
             values[:] = (1 + torch.randperm(size, generator=generator)).double()
         elif role == "position":
-            values[:tokens] = torch.cat([start + torch.arange(length) for start, length in zip(context.tolist(), lengths.tolist(), strict=True)]).double()
+            values[:tokens] = torch.cat(
+                [start + torch.arange(length) for start, length in zip(context.tolist(), lengths.tolist(), strict=True)]
+            ).double()
         elif role == "slot":
             values[:] = torch.randperm(size, generator=generator).double()
         elif role == "stride":

@@ -8,6 +8,7 @@ for code that is not trusted, an audit hook that refuses sockets, processes and 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import importlib
 import json
@@ -60,11 +61,9 @@ def leave_network() -> str:
     if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET) != 0:
         return "audit-hook"
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
-        try:
-            with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
-                file.write(text)
-        except OSError:
-            pass  # the namespace holds without the maps; only the names of users are lost
+        # the namespace holds without the maps; only the names of users are lost
+        with contextlib.suppress(OSError), open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(text)
     return "namespace"
 
 
@@ -143,9 +142,9 @@ def _audit(folder: str, denied: Callable[[str], None], compile_allowed: bool) ->
             elif event in ("os.fork", "os.forkpty"):
                 if not compile_allowed:
                     reason = event
-            elif event in ("os.system", "os.kill", "os.killpg", "pty.spawn", "ctypes.dlsym/handle", "signal.pthread_kill"):
+            elif event in ("os.system", "os.kill", "os.killpg", "pty.spawn", "signal.pthread_kill"):
                 reason = event
-            elif event == "ctypes.dlopen" and not compile_allowed:
+            elif event in ("ctypes.dlopen", "ctypes.dlsym/handle") and not compile_allowed:
                 reason = f"library {args[0]}"
             if reason:
                 denied(reason)
@@ -172,7 +171,10 @@ def main(argument: str) -> int:
     folder = config["folder"]
     os.chdir(folder)
     limit_resources(config["memory"], config["seconds"], config["file_size"])
-    force = {"network": leave_network(), "files": "none (trusted code)" if config["trusted"] else confine_writes(folder, config["device_writes"])}
+    force = {
+        "network": leave_network(),
+        "files": "none (trusted code)" if config["trusted"] else confine_writes(folder, config["device_writes"]),
+    }
     if config["trusted"] and force["network"] == "audit-hook":
         force["network"] = "none (trusted code)"
     with open(os.path.join(folder, "isolation.json"), "w", encoding="utf-8") as file:

@@ -10,7 +10,9 @@ import msgspec
 from graphlint.validate.extract import Sources, module_candidates
 from graphlint.validate.roles import count_of, scalar
 
-_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl", "enable_fp_fusion", "waves_per_eu", "matrix_instr_nonkdim", "kpack"})
+_OPTIONS = frozenset(
+    {"num_warps", "num_stages", "num_ctas", "maxnreg", "launch_pdl", "enable_fp_fusion", "waves_per_eu", "matrix_instr_nonkdim", "kpack"}
+)
 
 
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +29,15 @@ class Launch(msgspec.Struct, frozen=True, kw_only=True):
 class _Host:
     """Resolves host expressions inside the function that launches."""
 
-    def __init__(self, function: ast.FunctionDef | None, module: ast.Module, arguments: dict[str, ast.expr], siblings: frozenset[str], file: str, sources: Sources) -> None:
+    def __init__(
+        self,
+        function: ast.FunctionDef | None,
+        module: ast.Module,
+        arguments: dict[str, ast.expr],
+        siblings: frozenset[str],
+        file: str,
+        sources: Sources,
+    ) -> None:
         self.arguments, self.siblings, self.path, self.sources = arguments, siblings, file, sources
         self.assigned: dict[str, ast.expr] = {}
         self.module: dict[str, ast.expr] = {}
@@ -107,7 +117,12 @@ class _Host:
             for node in tree.body:
                 if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name:
                     return self.expression(node.value, depth + 1)
-                if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id == name and node.value is not None:
+                if (
+                    isinstance(node, ast.AnnAssign)
+                    and isinstance(node.target, ast.Name)
+                    and node.target.id == name
+                    and node.value is not None
+                ):
                     return self.expression(node.value, depth + 1)
         return None
 
@@ -139,7 +154,7 @@ class _Host:
             return "live_tokens * 16" if "hidden" in func else "live_tokens"
         if last == "len" and node.args:
             return self._dimension(node.args[0], 0)
-        if last in ("cdiv", "next_power_of_2", "min", "max", "int"):
+        if last in ("cdiv", "next_power_of_2", "min", "max", "int") and node.args and not node.keywords:
             parts = [self.expression(argument, depth + 1) for argument in node.args]
             if None not in parts:
                 return f"{last}({', '.join(str(part) for part in parts)})"
@@ -163,13 +178,23 @@ def find(path: str, kernel: str, params: list[str], sources: Sources, autotune: 
     except SyntaxError:
         return None
     for node, function in _functions(module):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Subscript) and ast.unparse(node.func.value).rsplit(".", 1)[-1] == kernel:
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Subscript)
+            and ast.unparse(node.func.value).rsplit(".", 1)[-1] == kernel
+        ):
             return _launch(node, function, module, params, path, sources, autotune or {})
     return None
 
 
 def _launch(
-    node: ast.Call, function: ast.FunctionDef | None, module: ast.Module, params: list[str], path: str, sources: Sources, autotune: dict[str, str],
+    node: ast.Call,
+    function: ast.FunctionDef | None,
+    module: ast.Module,
+    params: list[str],
+    path: str,
+    sources: Sources,
+    autotune: dict[str, str],
 ) -> Launch:
     assert isinstance(node.func, ast.Subscript)
     plain = [argument for argument in node.args if not isinstance(argument, ast.Starred)]
@@ -179,14 +204,13 @@ def _launch(
     host = _Host(function, module, bound, names, path, sources)
     strides: dict[str, int] = {}
     for value in bound.values():
-        if isinstance(value, ast.Call) and ast.unparse(value.func).endswith(".stride") and value.args and isinstance(value.args[0], ast.Constant):
-            tensor = ast.unparse(value.func)
-            strides[tensor] = max(strides.get(tensor, 0), value.args[0].value)
+        if (axis := _stride_axis(value)) is not None:
+            tensor = ast.unparse(value)
+            strides[tensor.rpartition("(")[0]] = max(strides.get(tensor.rpartition("(")[0], 0), axis)
     values = {}
     for name, value in bound.items():
-        text = host.expression(value)
-        if isinstance(value, ast.Call) and ast.unparse(value.func).endswith(".stride") and value.args and isinstance(value.args[0], ast.Constant):
-            text = _stride(value.args[0].value, strides[ast.unparse(value.func)])
+        axis = _stride_axis(value)
+        text = host.expression(value) if axis is None else _stride(axis, strides[ast.unparse(value).rpartition("(")[0]])
         if text is not None:
             values[name] = text
     constants = {f"_{name}": values.get(name) or autotune.get(name) or "64" for name in params if name.isupper()}
@@ -198,19 +222,31 @@ def _launch(
             grid_node = grid_node.body
     axes = list(grid_node.elts) if isinstance(grid_node, (ast.Tuple, ast.List)) else [grid_node]
     grid = []
-    for axis in axes:
-        text = host.expression(axis) or "1"
-        for name, value in constants.items():
-            text = text.replace(name, f"({value})") if name in text else text
-        grid.append(text)
+    for axis_node in axes:
+        axis_text = host.expression(axis_node) or "1"
+        for name, constant in constants.items():
+            axis_text = axis_text.replace(name, f"({constant})")
+        grid.append(axis_text)
     return Launch(
-        path=path, line=node.lineno, function=function.name if function else "", grid=grid,
-        arguments={name: ast.unparse(value) for name, value in bound.items()}, values=values,
+        path=path,
+        line=node.lineno,
+        function=function.name if function else "",
+        grid=grid,
+        arguments={name: ast.unparse(value) for name, value in bound.items()},
+        values=values,
     )
+
+
+def _stride_axis(node: ast.expr) -> int | None:
+    """The axis of `tensor.stride(axis)` with a number for it."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "stride" and len(node.args) == 1:
+        axis = node.args[0]
+        return axis.value if isinstance(axis, ast.Constant) and isinstance(axis.value, int) else None
+    return None
 
 
 def _stride(axis: int, last: int) -> str:
     """Strides of a contiguous tensor whose lanes are `row` elements: row, then parts of it, the last 1 unless it is the only one."""
     if axis == 0:
         return "row"
-    return "1" if axis >= last else f"row // {4 ** axis}"
+    return "1" if axis >= last else f"row // {4**axis}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 
@@ -70,7 +71,10 @@ def watched(buffer: str | None, symbol_buffers: list[str], uses: Uses, launch: L
         exact = [name for name in stored if name.removesuffix("[]") == short]
         alias = [name for name in uses.aliases.get(short, []) if name in stored]
         host = [
-            name for name in stored if launch and (text := launch.arguments.get(name.removesuffix("[]"), ""))
+            name
+            for name in stored
+            if launch
+            and (text := launch.arguments.get(name.removesuffix("[]"), ""))
             and (text == wanted or text.rsplit(".", 1)[-1].split("[")[0] == short)
         ]
         near = [name for name in stored if bare(name.removesuffix("[]").removesuffix("_ptrs")).endswith(bare(short).rstrip("s"))]
@@ -81,7 +85,7 @@ def watched(buffer: str | None, symbol_buffers: list[str], uses: Uses, launch: L
 
 
 def build(
-    kernel: Kernel, uses: Uses, launch: Launch | None, watch: list[str], rule: str, hints: Hints | None = None, flags: bool = False,
+    kernel: Kernel, uses: Uses, launch: Launch | None, watch: list[str], rule: str, hints: Hints | None = None, flags: bool = False
 ) -> Case:
     """The case of one kernel. `flags` is the value of boolean constexprs that the launch does not fix.
 
@@ -110,8 +114,15 @@ def build(
     rows = {pointer.name: _row(pointer, kernel) for pointer in pointers}
     pad_index = hints.pad_index if hints.pad_index is not None else (-1 if rule == "GL205" else 0)
     return Case(
-        kernel=kernel.name, params=kernel.params, pointers=pointers, scalars=scalars, constexprs=constexprs, grid=grid, watch=watch,
-        rows=rows, pad_index=pad_index,
+        kernel=kernel.name,
+        params=kernel.params,
+        pointers=pointers,
+        scalars=scalars,
+        constexprs=constexprs,
+        grid=grid,
+        watch=watch,
+        rows=rows,
+        pad_index=pad_index,
     )
 
 
@@ -121,6 +132,10 @@ def _constexpr(name: str, kernel: Kernel, values: Mapping[str, str], names: froz
         text = None  # `x is not None` at the launch: both are real
     if text is None:
         text = kernel.autotune.get(name) or kernel.defaults.get(name)
+    if text is not None and not _constant(text) and "BLOCK" in name.upper():
+        text = None  # a block size worked out from tensors
+    elif text is not None and "BLOCK" in name.upper() and not _literal(text):
+        text = f"max(16, next_power_of_2({text}))"  # not smaller: the interpreter pays by the iteration
     if text is None and (_FLAG_CONSTEXPR.match(name.upper()) or name.lower().startswith(("is_", "has_", "use_"))):
         return str(flags)
     if text is None:
@@ -135,13 +150,28 @@ def _scalar(name: str, kernel: Kernel, values: Mapping[str, str], names: frozens
         return values.get(name, "row") if values.get(name, "row") != "0" else "row"
     text = values.get(name) or kernel.defaults.get(name)
     own = count_of(name, names)
-    if own is not None:
+    if own is not None and not _literal(text):
         text = own
     if rule in PADDED_BOUND_RULES and own in ("live_tokens", "live_reqs") and "max" not in name:
         return own.replace("live_", "padded_")
     if text is None or text == "None":
         text = scalar(name, names)
     return text
+
+
+def _constant(text: str) -> bool:
+    """The expression has a value in some batch."""
+    step = Step(live=1, padded=1, lengths=[1])
+    try:
+        evaluate(text, {**step.symbols(16, 128), "row": 64})
+    except ValueError:
+        return False
+    return True
+
+
+def _literal(text: str | None) -> bool:
+    """The launch passes a number, whatever the parameter is called."""
+    return text is not None and re.fullmatch(r"-?\d+|\(-\d+\)", text) is not None
 
 
 def _grid(uses: Uses) -> list[str]:
@@ -173,29 +203,35 @@ def schedules(witness: list[Step] | None, seeds: list[int], quick: bool = False)
     found = []
     if witness:
         found.append(Schedule(before=witness[0], now=witness[-1], seed=seeds[0]))
-    variations = [(12, 3, 4, 1), (12, 5, 8, 3), (9, 1, 8, 2), (16, 15, 16, 1)] + ([] if quick else [(8, 7, 8, 4), (4, 2, 4, 5), (16, 9, 12, 2)])
+    variations = [(12, 3, 4, 1), (12, 5, 8, 3), (9, 1, 8, 2), (16, 15, 16, 1)] + (
+        [] if quick else [(8, 7, 8, 4), (4, 2, 4, 5), (16, 9, 12, 2)]
+    )
     for seed in seeds:
         for number, (before, live, padded, length) in enumerate(variations):
             mixed = [1 + (lane * 7 + number + seed) % length for lane in range(padded)] if number % 2 else [length] * padded
-            found.append(Schedule(
-                before=Step(live=before, padded=before, lengths=[min(8, length + 2)] * before), now=Step(live=live, padded=padded, lengths=mixed), seed=seed))
+            found.append(
+                Schedule(
+                    before=Step(live=before, padded=before, lengths=[min(8, length + 2)] * before),
+                    now=Step(live=live, padded=padded, lengths=mixed),
+                    seed=seed,
+                )
+            )
     return found
 
 
 def check(case: Case, schedule: Schedule) -> None:
     """Raises Unsupported when a scalar, constexpr or the grid of `case` has no value in this schedule, or the grid is too large."""
     symbols = {**schedule.now.symbols(case.capacity, case.token_capacity), "row": case.row}
-    for kind, texts in (("argument", case.scalars), ("constexpr", case.constexprs)):
-        for name, text in texts.items():
-            try:
-                evaluate(text, symbols)
-            except ValueError as error:
-                raise Unsupported(f"needs the value of {kind} {name} = {text}") from error
-    total = 1
-    for axis in case.grid:
+
+    def value(text: str, what: str) -> int:
         try:
-            total *= int(evaluate(axis, symbols))
+            return int(evaluate(text, symbols) or 0)
         except (ValueError, TypeError) as error:
-            raise Unsupported(f"needs the launch grid, which is {axis}") from error
+            raise Unsupported(f"needs the value of {what} = {text}") from error
+
+    for name, text in {**case.scalars, **case.constexprs}.items():
+        if not text.startswith(("'", '"')):
+            value(text, f"argument {name}")
+    total = math.prod(value(axis, "a launch grid") for axis in case.grid)
     if total > 4096:
         raise Unsupported(f"needs {total} programs; the harness runs up to 4096")

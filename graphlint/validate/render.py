@@ -38,9 +38,13 @@ def as_text(verdicts: list[Verdict], verbose: bool = False) -> str:
         lines += [f"  {line}" for line in verdict.sanitizer.splitlines()]
         if verdict.evidence:
             seen = verdict.evidence
-            packages = " ".join(f"{name} {version}" for name, version in seen.versions.items() if name in ("torch", "triton", "flashinfer-python"))
-            lines.append(f"  {seen.device_name or seen.device}; {packages}; seed {', '.join(map(str, seen.seeds))}; {seen.seconds:.1f} s; "
-                         f"network: {seen.isolation.network}, files: {seen.isolation.files}")
+            packages = " ".join(
+                f"{name} {version}" for name, version in seen.versions.items() if name in ("torch", "triton", "flashinfer-python")
+            )
+            lines.append(
+                f"  {seen.device_name or seen.device}; {packages}; seed {', '.join(map(str, seen.seeds))}; {seen.seconds:.1f} s; "
+                f"network: {seen.isolation.network}, files: {seen.isolation.files}"
+            )
         blocks.append("\n".join(lines))
     counts = {result: sum(verdict.result == result for verdict in verdicts) for result in RESULT_MEANING}
     blocks.append(", ".join(f"{number} {result}" for result, number in counts.items() if number) or "nothing to validate")
@@ -87,18 +91,26 @@ td{padding:.25rem .6rem .25rem 0;vertical-align:top;border-top:1px solid #eaecef
 
 def as_html(verdicts: list[Verdict]) -> str:
     """A page that needs nothing else: the lanes of each schedule as a row of squares."""
-    parts = [f"<!doctype html><html lang=en><meta charset=utf-8><title>graphlint validate</title><style>{_STYLE}</style><h1>graphlint validate</h1>",
-             "<p><span class='lane live'></span> live <span class='lane pad'></span> padded, right <span class='lane bad'></span> padded, fault</p>"]
+    parts = [
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>graphlint validate</title><style>{_STYLE}</style>",
+        "<h1>graphlint validate</h1><p><span class='lane live'></span> live <span class='lane pad'></span> padded, right",
+        "<span class='lane bad'></span> padded, fault</p>",
+    ]
     for verdict in verdicts:
         fix = f", {_FIX[verdict.fix]}" if _FIX[verdict.fix] else ""
-        parts.append(f"<h2><span class='{verdict.result}'>{verdict.result}</span>{fix}: <code>{html.escape(verdict.subject)}</code></h2>"
-                     f"<p>{html.escape(verdict.title)}<br>{html.escape(verdict.reason)}</p><table>")
+        parts.append(
+            f"<h2><span class='{verdict.result}'>{verdict.result}</span>{fix}: <code>{html.escape(verdict.subject)}</code></h2>"
+            f"<p>{html.escape(verdict.title)}<br>{html.escape(verdict.reason)}</p><table>"
+        )
         for seen in verdict.observations:
             faulty = set(seen.lanes)
             squares = "".join(
                 f"<span class='lane {'live' if lane < seen.live else 'bad' if lane in faulty else 'pad'}' title='lane {lane}'></span>"
-                for lane in range(min(seen.padded, 256)))
-            parts.append(f"<tr><td>{html.escape(seen.variant)}<td>{squares}<td>{html.escape(seen.case)}<br><small>{html.escape(seen.text)}</small>")
+                for lane in range(min(seen.padded, 256))
+            )
+            parts.append(
+                f"<tr><td>{html.escape(seen.variant)}<td>{squares}<td>{html.escape(seen.case)}<br><small>{html.escape(seen.text)}</small>"
+            )
         parts.append("</table>")
         if verdict.sanitizer:
             parts.append(f"<pre>{html.escape(verdict.sanitizer)}</pre>")

@@ -8,7 +8,23 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-Role = Literal["offset", "index", "owner", "length", "count", "flag", "padding-flag", "table", "position", "token", "slot", "stride", "size", "value", "pointers"]
+Role = Literal[
+    "offset",
+    "index",
+    "owner",
+    "length",
+    "count",
+    "flag",
+    "padding-flag",
+    "table",
+    "position",
+    "token",
+    "slot",
+    "stride",
+    "size",
+    "value",
+    "pointers",
+]
 
 _WORDS: tuple[tuple[str, Role], ...] = (
     (r"_ptrs$|_pointers$|ptr_table|ptrs_ptr$", "pointers"),
@@ -23,10 +39,12 @@ _WORDS: tuple[tuple[str, Role], ...] = (
     (r"block_sizes?$|page_sizes?$", "size"),
     (r"pos$|positions?|_pos_", "position"),
     (r"seq_?lens?|_lens?$|lengths?|kv_len|context_len|num_computed|query_len", "length"),
-    (r"num_|n_|counts?$|accept|reject|sampled_len|_cnt", "count"),
+    (r"(^|_)num_|(^|_)n_|counts?$|accept|reject|sampled_len|_cnt", "count"),
     (r"token|ids?$|sampled", "token"),
 )
-_FLOAT = re.compile(r"hidden|logit|logprob|temperature|scale|prob|weight|query|key|value|cache|state|embed|output|lse|acc|sum|max_?$|softmax|bias|norm|gate|top_p|penalt|^[qkvox]$|^out$|attn")
+_FLOAT = re.compile(
+    r"hidden|logit|logprob|temperature|scale|prob|weight|query|key|value|cache|state|embed|output|lse|acc|sum|max_?$|softmax|bias|norm|gate|top_p|penalt|^[qkvox]$|^out$|attn"
+)
 
 
 def bare(name: str) -> str:
@@ -78,9 +96,14 @@ def count_of(name: str, siblings: frozenset[str] = frozenset()) -> str | None:
     unit = None
     if re.search(r"tokens?$|tokens?_|_tok$|toks$|num_tok|num_q$|total_q|n_tok", short) and not re.search(r"token_id|per_token$", short):
         unit = "tokens"
-    elif re.search(r"req(s|uests?)?($|_)|seqs?($|_)|batch|(^|_)bs($|_)|decodes?$|prefills?$|num_rows|n_rows|(^|_)b$", short) and "len" not in short:
+    elif (
+        re.search(r"req(s|uests?)?($|_)|seqs?($|_)|batch|(^|_)bs($|_)|decodes?$|prefills?$|num_rows|n_rows|(^|_)b$", short)
+        and "len" not in short
+    ):
         unit = "reqs"
-    if unit is None or re.search(r"per_(req|seq|bs|batch)|_(id|idx|ids|index|stride|program|programs|block)s?$|_size_|stride", short):
+    if unit is None or re.search(
+        r"per_(req|seq|bs|batch)|_(id|idx|ids|index)$|_size_|stride|block|offset|program|front|fill|(^|_)off(_|$)|start", short
+    ):
         return None
     if re.search(r"(^|_)max|capacity|(^|_)cap(_|$)", short):
         return f"cap_{unit}"

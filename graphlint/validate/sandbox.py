@@ -6,6 +6,7 @@ that is killed whole. A crash, a timeout or a memory kill is an outcome, not an 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import secrets
@@ -19,11 +20,13 @@ from typing import Any, Literal
 
 import msgspec
 
+from graphlint.validate import processes
+
 Status = Literal["ok", "timeout", "memory", "crash", "denied", "error"]
 
-_PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
-_TOKEN = "GRAPHLINT_SANDBOX"
 _POLL_SECONDS = 0.02
+#: what drivers, compilers and FlashInfer take from the environment
+_DEVICE_PREFIXES = ("CUDA_", "NVIDIA_", "NVCC_", "TORCH_CUDA_", "TRITON_", "FLASHINFER_", "CC", "CXX")
 #: a CUDA context and the compilers it starts want far more host memory than the interpreter does
 CUDA_MEMORY = 24 << 30
 
@@ -38,7 +41,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Isolation(msgspec.Struct, frozen=True):
-    """What was in force. network: "namespace" or "audit-hook"; files: "landlock" or "audit-hook"; "none (trusted code)" for own scenarios."""
+    """What was in force. network: "namespace" or "audit-hook"; files: "landlock" or "audit-hook"; scenarios: "none (trusted code)"."""
 
     network: str = "unknown"
     files: str = "unknown"
@@ -72,66 +75,11 @@ class _Tail(threading.Thread):
             self._rest += chunk
             if len(self._rest) > self._half:
                 self._dropped += len(self._rest) - self._half
-                self._rest = self._rest[-self._half:]
+                self._rest = self._rest[-self._half :]
 
     def text(self) -> str:
         gap = f"\n[{self._dropped} bytes left out]\n".encode() if self._dropped else b""
         return (self._head + gap + self._rest).decode("utf-8", "replace")
-
-
-def _family(token: str, group: int) -> list[int]:
-    """Live processes of the child: its group, and any that left the group but still carry its token."""
-    found = []
-    mark = f"{_TOKEN}={token}".encode()
-    for entry in os.listdir("/proc") if os.path.isdir("/proc") else []:
-        if not entry.isdigit() or int(entry) == os.getpid():
-            continue
-        try:
-            with open(f"/proc/{entry}/stat", encoding="ascii", errors="replace") as file:
-                fields = file.read().rpartition(")")[2].split()
-            if fields[0] == "Z":
-                continue
-            if int(fields[2]) == group:
-                found.append(int(entry))
-                continue
-            with open(f"/proc/{entry}/environ", "rb") as environ:
-                if mark in environ.read().split(b"\0"):
-                    found.append(int(entry))
-        except (OSError, IndexError, ValueError):
-            continue
-    return found
-
-
-def _memory(pids: list[int]) -> int:
-    """Resident bytes without pages shared with files (those are the libraries)."""
-    total = 0
-    for pid in pids:
-        try:
-            with open(f"/proc/{pid}/statm", encoding="ascii") as file:
-                _, resident, shared = file.read().split()[:3]
-            total += (int(resident) - int(shared)) * _PAGE
-        except (OSError, ValueError):
-            continue
-    return total
-
-
-def _kill(process: subprocess.Popen[bytes], token: str) -> None:
-    """Kills the whole group, then whatever still carries the token, until none is left."""
-    for _ in range(50):
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except (ProcessLookupError, PermissionError):
-            pass
-        left = _family(token, process.pid)
-        for pid in left:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except (ProcessLookupError, PermissionError):
-                pass
-        process.poll()
-        if not left:
-            return
-        time.sleep(_POLL_SECONDS)
 
 
 def environment(folder: Path, device: str, token: str = "", trusted: bool = False) -> dict[str, str]:
@@ -140,15 +88,20 @@ def environment(folder: Path, device: str, token: str = "", trusted: bool = Fals
     Trusted code keeps the user's home, because FlashInfer compiles for a quarter of a minute what it then finds there.
     """
     keep = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
-    device_keep = ("CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "TORCH_CUDA_ARCH_LIST", "CC", "CXX",
-                   "PYTORCH_NO_CUDA_MEMORY_CACHING", "TRITON_PTXAS_PATH")
-    names = keep + (device_keep if device == "cuda" else ())
-    result = {name: os.environ[name] for name in names if name in os.environ}
+    result = {name: os.environ[name] for name in keep if name in os.environ}
+    if device == "cuda":
+        result |= {name: value for name, value in os.environ.items() if name.startswith(_DEVICE_PREFIXES) and name != "TRITON_INTERPRET"}
     paths = [str(Path(__file__).resolve().parents[2]), *result.get("PYTHONPATH", "").split(os.pathsep)]
     result |= {
-        "PYTHONPATH": os.pathsep.join(path for path in paths if path), "PYTHONDONTWRITEBYTECODE": "1", "PYTHONUNBUFFERED": "1",
-        "HOME": str(folder), "TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder), "TRITON_CACHE_DIR": str(folder / "triton"),
-        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"), _TOKEN: token,
+        "PYTHONPATH": os.pathsep.join(path for path in paths if path),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUNBUFFERED": "1",
+        "HOME": str(folder),
+        "TMPDIR": str(folder),
+        "XDG_CACHE_HOME": str(folder),
+        "TRITON_CACHE_DIR": str(folder / "triton"),
+        "TORCHINDUCTOR_CACHE_DIR": str(folder / "inductor"),
+        processes.TOKEN: token,
     }
     if trusted:
         for name in ("HOME", "XDG_CACHE_HOME", "TRITON_CACHE_DIR", "FLASHINFER_WORKSPACE_BASE"):
@@ -162,8 +115,14 @@ def environment(folder: Path, device: str, token: str = "", trusted: bool = Fals
 
 
 def run(
-    worker: str, folder: Path, *, limits: Limits | None = None, device: str = "cpu", trusted: bool = False,
-    prefix: tuple[str, ...] = (), extra_environment: dict[str, str] | None = None,
+    worker: str,
+    folder: Path,
+    *,
+    limits: Limits | None = None,
+    device: str = "cpu",
+    trusted: bool = False,
+    prefix: tuple[str, ...] = (),
+    extra_environment: dict[str, str] | None = None,
 ) -> Outcome:
     """Runs `worker` (a module with `main(folder)`) in a child and waits for it.
 
@@ -174,16 +133,28 @@ def run(
     folder = folder.resolve()
     token = secrets.token_hex(16)
     cuda = device == "cuda"
-    config = json.dumps({
-        "folder": str(folder), "worker": worker, "seconds": limits.seconds, "trusted": trusted, "device_writes": cuda,
-        "memory": 0 if cuda else limits.memory, "file_size": max(limits.file_size, 1 << 30) if cuda else limits.file_size,
-    })
+    config = json.dumps(
+        {
+            "folder": str(folder),
+            "worker": worker,
+            "seconds": limits.seconds,
+            "trusted": trusted,
+            "device_writes": cuda,
+            "memory": 0 if cuda else limits.memory,
+            "file_size": max(limits.file_size, 1 << 30) if cuda else limits.file_size,
+        }
+    )
     command = [*prefix, sys.executable, "-m", "graphlint.validate.jail", config]
     ceiling = max(limits.memory, CUDA_MEMORY) if cuda else limits.memory
     started = time.monotonic()
     process = subprocess.Popen(
-        command, cwd=folder, env=environment(folder, device, token, trusted) | (extra_environment or {}), stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+        command,
+        cwd=folder,
+        env=environment(folder, device, token, trusted) | (extra_environment or {}),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     out, err = _Tail(process.stdout, limits.output), _Tail(process.stderr, limits.output)
     out.start()
@@ -191,7 +162,7 @@ def run(
     peak, verdict = 0, ""
     try:
         while process.poll() is None:
-            used = _memory(_family(token, process.pid))
+            used = processes.memory(processes.family(token, process.pid))
             peak = max(peak, used)
             if used > ceiling:
                 verdict = "memory"
@@ -201,15 +172,21 @@ def run(
                 break
             time.sleep(_POLL_SECONDS if time.monotonic() - started < 2 else 5 * _POLL_SECONDS)
     finally:
-        _kill(process, token)
+        processes.kill(process, token)
     process.wait()
     out.join(5)
     err.join(5)
     seconds = time.monotonic() - started
     status, detail = _judge(folder, process.returncode, verdict, err.text(), limits, ceiling)
     return Outcome(
-        status=status, detail=detail, result=_read_json(folder / "result.json"), seconds=round(seconds, 3), peak_memory=peak,
-        isolation=msgspec.convert(_read_json(folder / "isolation.json") or {}, Isolation), stdout=out.text(), stderr=err.text(),
+        status=status,
+        detail=detail,
+        result=_read_json(folder / "result.json"),
+        seconds=round(seconds, 3),
+        peak_memory=peak,
+        isolation=msgspec.convert(_read_json(folder / "isolation.json") or {}, Isolation),
+        stdout=out.text(),
+        stderr=err.text(),
     )
 
 
@@ -224,10 +201,8 @@ def _read_json(path: Path) -> dict[str, Any] | None:
 def _judge(folder: Path, code: int, verdict: str, stderr: str, limits: Limits, ceiling: int) -> tuple[Status, str]:
     """Status and a sentence, most telling first: refused acts, limits, signals, exceptions."""
     denied = ""
-    try:
+    with contextlib.suppress(OSError):
         denied = (folder / "denied.txt").read_text(encoding="utf-8", errors="replace").split("\n")[0]
-    except OSError:
-        pass
     last = next((line for line in reversed(stderr.splitlines()) if line.strip() and not line.startswith(" ")), "")
     if denied:
         return "denied", f"refused by the sandbox: {denied}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 import re
 import shutil
+from pathlib import Path
 
 #: one allocation a tensor: memcheck sees an overrun only where the caching allocator does not hand out one big block
 ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
@@ -13,9 +13,7 @@ ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
 def find() -> str | None:
     """Path of compute-sanitizer, or None."""
     found = shutil.which("compute-sanitizer")
-    if found:
-        return found
-    return next(iter(sorted(glob.glob("/usr/local/cuda*/bin/compute-sanitizer"), reverse=True)), None)
+    return found or next((str(path) for path in sorted(Path("/usr/local").glob("cuda*/bin/compute-sanitizer"), reverse=True)), None)
 
 
 def command(tool: str) -> tuple[str, ...]:

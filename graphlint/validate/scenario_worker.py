@@ -14,19 +14,22 @@ from graphlint.validate.versions import describe
 
 
 def main(folder: str) -> None:
-    """Reads request.json, runs `run(bench)` or `crash(bench, variant)`, writes result.json."""
+    """Reads request.json, runs its entry (`run(bench)`; `crash` or `memcheck(bench, variant)`), writes result.json."""
     request = json.loads(Path(folder, "request.json").read_text(encoding="utf-8"))
     spec = importlib.util.spec_from_file_location("graphlint_scenario", request["path"])
     if spec is None or spec.loader is None:
         raise ImportError(f"cannot load {request['path']}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    bench = Bench(request["device"], request["seed"], request["quick"])
-    if request["variant"] is None:
-        module.run(bench)
-    else:
-        module.crash(bench, request["variant"])
-    result = {"observations": msgspec.to_builtins(bench.observations), "notes": bench.notes, "timings": bench.seconds, **describe(bench.device)}
+    bench = Bench(request["device"], request["seed"], request["quick"], request["eager"])
+    variant = () if request["variant"] is None else (request["variant"],)
+    getattr(module, request["entry"])(bench, *variant)
+    result = {
+        "observations": msgspec.to_builtins(bench.observations),
+        "notes": bench.notes,
+        "timings": bench.seconds,
+        **describe(bench.device),
+    }
     temporary = Path(folder, "result.json.part")
     temporary.write_text(json.dumps(result), encoding="utf-8")
     os.replace(temporary, Path(folder, "result.json"))

@@ -33,6 +33,8 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     page: str = ""
     #: has `crash(bench, variant)`: a process that dies with the faulty variant and ends well with the corrected one
     crashes: bool = False
+    #: has `memcheck(bench, variant)`: what compute-sanitizer is to look at
+    memcheck: bool = False
 
 
 def folder() -> Path:
@@ -46,14 +48,14 @@ def load(path: Path) -> Scenario | None:
     """The scenario a file declares as `SCENARIO = {...}`, or None."""
     tree = ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
     found: dict[str, Any] | None = None
-    crashes = False
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "SCENARIO":
             found = ast.literal_eval(node.value)
-        crashes = crashes or (isinstance(node, ast.FunctionDef) and node.name == "crash")
     if found is None:
         return None
-    return msgspec.convert({**found, "path": str(path), "page": ast.get_docstring(tree) or "", "crashes": crashes}, Scenario)
+    more = {"path": str(path), "page": ast.get_docstring(tree) or "", "crashes": "crash" in functions, "memcheck": "memcheck" in functions}
+    return msgspec.convert({**found, **more}, Scenario)
 
 
 def available() -> list[Scenario]:
@@ -71,13 +73,19 @@ def evidence_of(outcome: Outcome, device: str, seeds: list[int]) -> Evidence:
     """The evidence record of one child."""
     result = outcome.result or {}
     return Evidence(
-        device=device, device_name=str(result.get("device_name", "")), versions=dict(result.get("versions", {})), seeds=seeds, date=today(),
-        seconds=outcome.seconds, peak_memory=outcome.peak_memory, isolation=outcome.isolation,
+        device=device,
+        device_name=str(result.get("device_name", "")),
+        versions=dict(result.get("versions", {})),
+        seeds=seeds,
+        date=today(),
+        seconds=outcome.seconds,
+        peak_memory=outcome.peak_memory,
+        isolation=outcome.isolation,
     )
 
 
 def run_scenario(
-    scenario: Scenario, device: str, *, seed: int = 0, quick: bool = False, limits: Limits | None = None, tool: str = "",
+    scenario: Scenario, device: str, *, seed: int = 0, quick: bool = False, limits: Limits | None = None, tool: str = ""
 ) -> Verdict:
     """Runs a scenario in a child process and judges it. `tool` is a compute-sanitizer tool ("memcheck"), on a CUDA device only.
 
@@ -85,12 +93,14 @@ def run_scenario(
     """
     missing = [name for name in (scenario.cuda_needs if device == "cuda" else []) if importlib.util.find_spec(name) is None]
     verdict = Verdict(
-        subject=scenario.name, kind="scenario", result="not-reproduced", reason="", rules=list(scenario.rules), title=scenario.title,
+        subject=scenario.name, kind="scenario", result="not-reproduced", reason="", rules=list(scenario.rules), title=scenario.title
     )
     if missing:
-        return unsupported(scenario.name, f"needs {', '.join(missing)} on a CUDA device", kind="scenario", rules=list(scenario.rules), title=scenario.title)
+        return unsupported(
+            scenario.name, f"needs {', '.join(missing)} on a CUDA device", kind="scenario", rules=list(scenario.rules), title=scenario.title
+        )
     limits = limits or Limits(seconds=300 if device == "cuda" else 60)
-    outcome = _child(scenario, device, seed, quick, limits, None, "")
+    outcome = _child(scenario, device, seed, quick, limits, "run", None)
     verdict.evidence = evidence_of(outcome, device, [seed])
     if outcome.status != "ok" or outcome.result is None:
         verdict.result, verdict.reason = "unsupported", f"{outcome.status}: {outcome.detail}"
@@ -98,7 +108,7 @@ def run_scenario(
     verdict.observations = msgspec.convert(outcome.result["observations"], list[Observation])
     if scenario.crashes:
         verdict.observations += [
-            _crash_observation(_child(scenario, device, seed, quick, limits, variant, ""), variant, variant == scenario.faulty)
+            _crash_observation(_child(scenario, device, seed, quick, limits, "crash", variant), variant, variant == scenario.faulty)
             for variant in (scenario.faulty, scenario.corrected)
         ]
     if tool:
@@ -106,10 +116,20 @@ def run_scenario(
     return settle(verdict, scenario.faulty, scenario.corrected)
 
 
-def _child(scenario: Scenario, device: str, seed: int, quick: bool, limits: Limits, variant: str | None, tool: str) -> Outcome:
+def _child(
+    scenario: Scenario, device: str, seed: int, quick: bool, limits: Limits, entry: str, variant: str | None, tool: str = ""
+) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="graphlint-", ignore_cleanup_errors=True) as name:
         box = Path(name)
-        request = {"path": scenario.path, "device": device, "seed": seed, "quick": quick or bool(tool), "variant": variant}
+        request = {
+            "path": scenario.path,
+            "device": device,
+            "seed": seed,
+            "quick": quick,
+            "entry": entry,
+            "variant": variant,
+            "eager": bool(tool),
+        }
         (box / "request.json").write_text(json.dumps(request), encoding="utf-8")
         prefix = sanitizer.command(tool) if tool else ()
         extra = sanitizer.ENVIRONMENT if tool else {}
@@ -118,10 +138,22 @@ def _child(scenario: Scenario, device: str, seed: int, quick: bool, limits: Limi
 
 def _crash_observation(outcome: Outcome, variant: str, faulty: bool) -> Observation:
     died = outcome.status in ("crash", "error")
-    text = f"the process died: {outcome.detail}" if died else ("the process ended well" if outcome.status == "ok" else f"{outcome.status}: {outcome.detail}")
+    text = (
+        f"the process died: {outcome.detail}"
+        if died
+        else ("the process ended well" if outcome.status == "ok" else f"{outcome.status}: {outcome.detail}")
+    )
     return Observation(
-        case="torch indexing in a process of its own", variant=variant, live=3, padded=4, unit="requests", fault=died, lanes=[3] if died else [],
-        live_exact=outcome.status == "ok" or (died and faulty and "live lanes differ" not in outcome.stderr), text=text, buffer="last_rows",
+        case="torch indexing in a process of its own",
+        variant=variant,
+        live=3,
+        padded=4,
+        unit="requests",
+        fault=died,
+        lanes=[3] if died else [],
+        live_exact=outcome.status == "ok" or (died and faulty and "live lanes differ" not in outcome.stderr),
+        text=text,
+        buffer="last_rows",
     )
 
 
@@ -130,9 +162,12 @@ def _sanitize(scenario: Scenario, device: str, seed: int, limits: Limits, tool: 
         return f"{tool}: runs on a CUDA device only"
     if sanitizer.find() is None:
         return f"{tool}: compute-sanitizer is not installed"
+    if not scenario.memcheck:
+        return f"{tool}: nothing in this scenario leaves its buffers"
     lines = []
-    for variant in (scenario.faulty, scenario.corrected) if scenario.crashes else (None,):
-        outcome = _child(scenario, device, seed, True, limits, variant, tool)
+    for variant in (scenario.faulty, scenario.corrected):
+        outcome = _child(scenario, device, seed, True, limits, "memcheck", variant, tool)
         said = sanitizer.report(outcome.stdout + outcome.stderr)
-        lines.append(f"{tool}, {variant or 'all variants'}: {said or 'no errors'}" + ("" if outcome.status == "ok" else f" ({outcome.status}: {outcome.detail})"))
+        ended = "" if outcome.status == "ok" else f" ({outcome.status}: {outcome.detail})"
+        lines.append(f"{tool}, {variant}: {said or 'no errors'}{ended}")
     return "\n".join(lines)

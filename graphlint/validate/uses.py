@@ -9,12 +9,26 @@ import msgspec
 
 from graphlint.validate.extract import Kernel
 
-_DTYPES = {"int1": "bool", "int8": "int8", "uint8": "uint8", "int16": "int16", "int32": "int32", "int64": "int64", "uint32": "int32", "uint64": "int64",
-           "float32": "float32", "float16": "float16", "bfloat16": "bfloat16", "float64": "float64"}
+_DTYPES = {
+    "int1": "bool",
+    "int8": "int8",
+    "uint8": "uint8",
+    "int16": "int16",
+    "int32": "int32",
+    "int64": "int64",
+    "uint32": "int32",
+    "uint64": "int64",
+    "float32": "float32",
+    "float16": "float16",
+    "bfloat16": "bfloat16",
+    "float64": "float64",
+}
 _LOADS = frozenset({"load"})
 _STORES = frozenset({"store"})
 #: calls whose result is an address when an argument is
-_KEEP_ADDRESS = frozenset({"multiple_of", "max_contiguous", "max_constancy", "where", "to", "cast", "broadcast_to", "expand_dims", "reshape"})
+_KEEP_ADDRESS = frozenset(
+    {"multiple_of", "max_contiguous", "max_constancy", "where", "to", "cast", "broadcast_to", "expand_dims", "reshape"}
+)
 
 
 class Use(msgspec.Struct):
@@ -124,7 +138,11 @@ class _Reader:
             return env.get(node.id, _EMPTY)
         if isinstance(node, ast.BinOp):
             if isinstance(node.op, ast.Sub) and ast.unparse(node.left).find("num_programs(") >= 0 and ast.unparse(node.right) == "1":
-                self.extra.update(_axis_number(call) for call in ast.walk(node.left) if isinstance(call, ast.Call) and "num_programs" in ast.unparse(call.func))
+                self.extra.update(
+                    _axis_number(call)
+                    for call in ast.walk(node.left)
+                    if isinstance(call, ast.Call) and "num_programs" in ast.unparse(call.func)
+                )
             left, right = self._value(node.left, env, types, depth), self._value(node.right, env, types, depth)
             loaded = left.loaded | right.loaded
             if not isinstance(node.op, (ast.Add, ast.Sub)):
@@ -165,7 +183,15 @@ class _Reader:
                 if last in _LOADS:
                     self._pair(name, ast.unparse(address))
             return _Value(frozenset(), pointer.roots) if last not in _STORES else _EMPTY
-        inner = next((part for part in arguments for call in ast.walk(part) if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("pointer_type")), None)
+        inner = next(
+            (
+                part
+                for part in arguments
+                for call in ast.walk(part)
+                if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("pointer_type")
+            ),
+            None,
+        )
         if inner is not None:
             source = _join([self._value(part, env, types, depth) for part in [node.func, *arguments] if part is not inner])
             dtype = self._dtype(inner, types)

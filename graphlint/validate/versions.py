@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 from importlib import metadata
 from typing import Any
@@ -15,10 +16,8 @@ def describe(device: str) -> dict[str, Any]:
 
     versions = {"graphlint": graphlint.__version__, "python": platform.python_version()}
     for package in _PACKAGES:
-        try:
+        with contextlib.suppress(metadata.PackageNotFoundError):
             versions[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
     name = f"Triton interpreter on {platform.machine()}"
     if device == "cuda":
         import torch

@@ -49,7 +49,9 @@ def test_endless_loop_is_stopped(child) -> None:
     assert time.monotonic() - started < 6
 
 
-@pytest.mark.parametrize("body", ["held = []\nwhile True: held.append(bytearray(16 << 20))", "bytes(200 << 30)"], ids=["step by step", "at once"])
+@pytest.mark.parametrize(
+    "body", ["held = []\nwhile True: held.append(bytearray(16 << 20))", "bytes(200 << 30)"], ids=["step by step", "at once"]
+)
 def test_allocation_without_bound_is_stopped(child, body: str) -> None:
     outcome = child(body, memory=256 << 20)
     assert outcome.status == "memory"
@@ -57,11 +59,15 @@ def test_allocation_without_bound_is_stopped(child, body: str) -> None:
     assert outcome.peak_memory < 400 << 20
 
 
-@pytest.mark.parametrize("body", [
-    "import socket; socket.create_connection(('127.0.0.1', 9), 1)",
-    "import socket\ntry:\n    socket.socket()\nexcept PermissionError:\n    pass",
-    "import socket; socket.getaddrinfo('localhost', 80)",
-], ids=["connect", "refusal swallowed", "name lookup"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "import socket; socket.create_connection(('127.0.0.1', 9), 1)",
+        "import socket\ntry:\n    socket.socket()\nexcept PermissionError:\n    pass",
+        "import socket; socket.getaddrinfo('localhost', 80)",
+    ],
+    ids=["connect", "refusal swallowed", "name lookup"],
+)
 def test_a_socket_is_refused(child, body: str) -> None:
     outcome = child(body)
     assert outcome.status == "denied"
@@ -82,9 +88,18 @@ def test_the_kernel_refuses_writes_that_pass_by_the_audit_hook(tmp_path: Path) -
     victim.write_text("live")
     box.mkdir()
     probe = subprocess.run(
-        [sys.executable, "-c", "import sys; from graphlint.validate.jail import confine_writes; print(confine_writes(sys.argv[1], False));"
-         "open(sys.argv[1] + '/inside', 'w'); open(sys.argv[2], 'w')", str(box), str(victim)],
-        cwd=Path(__file__).resolve().parents[2], capture_output=True, text=True, check=False,
+        [
+            sys.executable,
+            "-c",
+            "import sys; from graphlint.validate.jail import confine_writes; print(confine_writes(sys.argv[1], False));"
+            "open(sys.argv[1] + '/inside', 'w'); open(sys.argv[2], 'w')",
+            str(box),
+            str(victim),
+        ],
+        cwd=Path(__file__).resolve().parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if probe.stdout.strip() != "landlock":
         pytest.skip("no Landlock here")
@@ -93,7 +108,9 @@ def test_the_kernel_refuses_writes_that_pass_by_the_audit_hook(tmp_path: Path) -
     assert victim.read_text() == "live"
 
 
-@pytest.mark.parametrize("body", ["import subprocess; subprocess.run(['true'])", "os.system('true')", "os.fork()"], ids=["Popen", "system", "fork"])
+@pytest.mark.parametrize(
+    "body", ["import subprocess; subprocess.run(['true'])", "os.system('true')", "os.fork()"], ids=["Popen", "system", "fork"]
+)
 def test_other_processes_are_refused(child, body: str) -> None:
     assert child(body).status == "denied"
 
@@ -125,10 +142,15 @@ def test_no_process_outlives_the_child(tmp_path: Path) -> None:
     modules.mkdir()
     folder.mkdir()
     (modules / "parent.py").write_text(
-        "import subprocess, sys, json\ndef main(folder):\n    p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True)\n"
-        "    open('result.json', 'w').write(json.dumps({'pid': p.pid}))\n")
+        "import subprocess, sys, json\n"
+        "def main(folder):\n"
+        "    p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True)\n"
+        "    open('result.json', 'w').write(json.dumps({'pid': p.pid}))\n"
+    )
     root = Path(__file__).resolve().parents[2]
-    outcome = run("parent", folder, limits=Limits(seconds=10), trusted=True, extra_environment={"PYTHONPATH": f"{root}{os.pathsep}{modules}"})
+    outcome = run(
+        "parent", folder, limits=Limits(seconds=10), trusted=True, extra_environment={"PYTHONPATH": f"{root}{os.pathsep}{modules}"}
+    )
     assert outcome.result is not None
     state = Path(f"/proc/{outcome.result['pid']}/stat")
     assert not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z"
