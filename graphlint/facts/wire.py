@@ -1,68 +1,69 @@
-"""Facts as bytes: every value once (hash-consed), so that shared expressions stay shared, in msgpack, which runs no code when read."""
+"""Facts as bytes: structs become tuples, and `marshal` (which keeps shared expressions shared, as in a `.pyc`) does the rest.
+
+`marshal` data can crash an interpreter if somebody tampers with it. The cache lies where only its user writes, like bytecode does; facts are
+never read from a checkout.
+"""
 
 from __future__ import annotations
 
+import marshal
 from typing import Any
-
-import msgspec
 
 from graphlint.facts.kernels import Deref, ExitPath, KernelModel, Segment, Span
 from graphlint.facts.model import Binding, Class, Event, FileFacts, Function, Param
 
-_STRUCTS: tuple[type[msgspec.Struct], ...] = (
-    Span, Segment, ExitPath, Deref, KernelModel, Event, Param, Binding, Function, Class, FileFacts,
-)
-_CODES = {cls: code for code, cls in enumerate(_STRUCTS)}
-_encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(list[Any])
-
 
 def encode(facts: FileFacts) -> bytes:
-    """`facts` as bytes.
+    """`facts` as bytes."""
+    return marshal.dumps((
+        facts.path, facts.module, facts.imports, facts.assigns,
+        tuple(_function(f) for f in facts.functions),
+        tuple((c.qualname, c.bases, c.fields, c.decorators, _span(c.span)) for c in facts.classes),
+        tuple(_kernel(k) for k in facts.kernels),
+    ))
 
-    A table of rows: a scalar stands for itself, a tuple is [-1, row, ...] and a struct [code, row, ...], rows by their number.
-    """
-    rows: list[Any] = []
-    known: dict[Any, int] = {}
-    by_id: dict[int, int] = {}
 
-    def add(value: Any) -> int:
-        if isinstance(value, (tuple, msgspec.Struct)):
-            seen = by_id.get(id(value))
-            if seen is not None:
-                return seen
-            if isinstance(value, tuple):
-                row = (-1, *map(add, value))
-            else:
-                row = (_CODES[type(value)], *(add(getattr(value, name)) for name in value.__struct_fields__))
-            key: Any = row
-        else:
-            row = value
-            key = (type(value), value)
-        number = known.get(key)
-        if number is None:
-            number = known[key] = len(rows)
-            rows.append(row)
-        if not isinstance(value, (str, int, float, bool, type(None))):
-            by_id[id(value)] = number
-        return number
+def _span(span: Span) -> tuple[int, int, int, int]:
+    return span.line, span.column, span.end_line, span.end_column
 
-    add(facts)
-    return _encoder.encode(rows)
+
+def _function(f: Function) -> tuple[Any, ...]:
+    return (
+        f.qualname, f.name, f.owner, f.parent, tuple((p.name, p.annotation, p.default, p.kind) for p in f.params), f.returns, f.decorators,
+        tuple((e.kind, e.a, e.b, e.op, e.guards, e.withs, _span(e.span)) for e in f.events),
+        tuple((b.name, b.value, b.guards, _span(b.span)) for b in f.bindings), _span(f.span), f.opaque,
+    )
+
+
+def _kernel(k: KernelModel) -> tuple[Any, ...]:
+    segments = tuple((s.pointer, s.kind, s.lo, s.hi, s.role, s.axis, s.value, s.when, s.exact, s.inner, _span(s.span)) for s in k.segments)
+    exits = tuple((e.when, e.stored, _span(e.span), e.early) for e in k.exits)
+    derefs = tuple((d.pointer, d.source, d.index, d.decrement, d.guarded, _span(d.span)) for d in k.derefs)
+    return (
+        k.qualname, k.params, k.constexprs, k.defaults, k.pointers, segments, exits, derefs, k.helpers, k.decorators, k.unknown, _span(k.span),
+    )
 
 
 def decode(data: bytes) -> FileFacts:
-    """Facts of bytes that `encode` made. Raises `msgspec.DecodeError`, `IndexError` or `TypeError` on anything else."""
-    out: list[Any] = []
-    push = out.append
-    for row in _decoder.decode(data):
-        if type(row) is list:
-            code = row[0]
-            parts = [out[number] for number in row[1:]]
-            push(tuple(parts) if code < 0 else _STRUCTS[code](*parts))
-        else:
-            push(row)
-    facts = out[-1]
-    if not isinstance(facts, FileFacts):
-        raise TypeError("not the facts of a file")
-    return facts
+    """Facts of bytes that `encode` made. Raises `ValueError`, `TypeError` or `EOFError` on anything else."""
+    path, module, imports, assigns, functions, classes, kernels = marshal.loads(data)
+    return FileFacts(
+        path, module, imports, assigns,
+        tuple(
+            Function(
+                q, n, o, p, tuple([Param(*param) for param in params]), r, d,
+                tuple([Event(kind, a, b, op, guards, withs, Span(*span)) for kind, a, b, op, guards, withs, span in events]),
+                tuple([Binding(name, value, guards, Span(*span)) for name, value, guards, span in bindings]), Span(*s), opaque,
+            )
+            for q, n, o, p, params, r, d, events, bindings, s, opaque in functions
+        ),
+        tuple(Class(q, b, f, d, Span(*s)) for q, b, f, d, s in classes),
+        tuple(
+            KernelModel(
+                q, p, c, d, ptrs, tuple(Segment(*seg[:-1], Span(*seg[-1])) for seg in segments),
+                tuple(ExitPath(when, stored, Span(*span), early) for when, stored, span, early in exits),
+                tuple(Deref(*deref[:-1], Span(*deref[-1])) for deref in derefs), h, dec, u, Span(*s),
+            )
+            for q, p, c, d, ptrs, segments, exits, derefs, h, dec, u, s in kernels
+        ),
+    )
