@@ -92,7 +92,10 @@ def _prepare(finding: Finding, variants: dict[str, Kernel], read: Sources, model
         for segment in model.segments:
             if segment.kind != "load" and segment.pointer in kernel.params:
                 used.pointers.setdefault(segment.pointer, uses.Use(stores=1))
-    watch = plan.watched(finding.buffer, [], used, found)
+        for deref in model.derefs:
+            if deref.source in used.pointers:
+                used.pointers[deref.source].indexes = True
+    watch = plan.watched(finding.buffer, used, found)
     if not watch:
         stored = [name for name, use in used.pointers.items() if use.stores]
         # the message may name the parameter; one stored buffer needs no name

@@ -15,6 +15,10 @@ _OPTIONS = frozenset(
 )
 
 
+#: a test that the launch decides, such as `x is not None`: both outcomes are real
+FLAG = "flag"
+
+
 class Launch(msgspec.Struct, frozen=True, kw_only=True):
     """One `kernel[grid](...)`. `arguments`: parameter -> host text; `values`: parameter -> expression, for scalars that are understood."""
 
@@ -83,7 +87,7 @@ class _Host:
         if isinstance(node, ast.BoolOp):
             return self.expression(node.values[0], depth + 1)
         if isinstance(node, ast.Compare):
-            return "True" if isinstance(node.ops[0], ast.IsNot) else "False" if isinstance(node.ops[0], ast.Is) else None
+            return FLAG if isinstance(node.ops[0], (ast.Is, ast.IsNot)) else None
         if isinstance(node, ast.Subscript):
             return self._subscript(node, depth)
         if isinstance(node, ast.Call):

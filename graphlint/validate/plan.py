@@ -10,7 +10,7 @@ import msgspec
 
 from graphlint.validate.case import Case, Pointer, Schedule, Step, evaluate
 from graphlint.validate.extract import Kernel, Unsupported
-from graphlint.validate.launch import Launch
+from graphlint.validate.launch import FLAG, Launch
 from graphlint.validate.roles import Role, bare, count_of, is_float, pointer_role, scalar
 from graphlint.validate.uses import Use, Uses
 
@@ -61,27 +61,18 @@ def dtype_of(name: str, role: Role, use: Use, hints: Hints) -> str:
     return "int64" if role == "index" else "int32"
 
 
-def watched(buffer: str | None, symbol_buffers: list[str], uses: Uses, launch: Launch | None) -> list[str]:
+def watched(buffer: str | None, uses: Uses, launch: Launch | None) -> list[str]:
     """Stored parameters that a finding means by `buffer`: the parameter, a local alias of it, or the host tensor passed for it."""
+    if not buffer:
+        return []
     stored = [name for name, use in uses.pointers.items() if use.stores]
-    for wanted in [buffer, *symbol_buffers]:
-        if not wanted:
-            continue
-        short = wanted.rsplit(".", 1)[-1].split("[")[0]
-        exact = [name for name in stored if name.removesuffix("[]") == short]
-        alias = [name for name in uses.aliases.get(short, []) if name in stored]
-        host = [
-            name
-            for name in stored
-            if launch
-            and (text := launch.arguments.get(name.removesuffix("[]"), ""))
-            and (text == wanted or text.rsplit(".", 1)[-1].split("[")[0] == short)
-        ]
-        near = [name for name in stored if bare(name.removesuffix("[]").removesuffix("_ptrs")).endswith(bare(short).rstrip("s"))]
-        found = exact or alias or host or (near if len(near) == 1 else [])
-        if found:
-            return found
-    return []
+    short = buffer.rsplit(".", 1)[-1].split("[")[0]
+    exact = [name for name in stored if name.removesuffix("[]") == short]
+    alias = [name for name in uses.aliases.get(short, []) if name in stored]
+    passed = {name: launch.arguments.get(name.removesuffix("[]"), "") if launch else "" for name in stored}
+    host = [name for name, text in passed.items() if text and (text == buffer or text.rsplit(".", 1)[-1].split("[")[0] == short)]
+    near = [name for name in stored if bare(name.removesuffix("[]").removesuffix("_ptrs")).endswith(bare(short).rstrip("s"))]
+    return exact or alias or host or (near if len(near) == 1 else [])
 
 
 def build(
@@ -128,8 +119,8 @@ def build(
 
 def _constexpr(name: str, kernel: Kernel, values: Mapping[str, str], names: frozenset[str], flags: bool) -> str:
     text = values.get(name)
-    if text is not None and text in ("True", "False") and _FLAG_CONSTEXPR.match(name.upper()):
-        text = None  # `x is not None` at the launch: both are real
+    if text == FLAG:
+        return str(flags)
     if text is None:
         text = kernel.autotune.get(name) or kernel.defaults.get(name)
     if text is not None and not _constant(text) and "BLOCK" in name.upper():

@@ -33,7 +33,7 @@ _WORDS: tuple[tuple[str, Role], ...] = (
     (r"^is_|_is_|valid|has_|_mask$|masks?$|flag|enabled", "flag"),
     (r"start_loc|cu_.*len|cu_seq|indptr|offsets?$|_offs$|cumsum|cu_num|cum_|start_idx", "offset"),
     (r"token_to_req|req_id_per|seq_idx|token_to_seq|batch_id|token_to_batch|req_indices_per|tok.*req.*ind", "owner"),
-    (r"block_tables?$|page_tables?$|req_to_token|block_ids|kv_indices|page_ids|block_table|page_table", "table"),
+    (r"(^|_)tables?$|block_tables?$|page_tables?$|req_to_token|block_ids|kv_indices|page_ids|block_table|page_table", "table"),
     (r"slot|cache_loc|out_loc", "slot"),
     (r"mapping|indices|_idx$|index|_idxs$|perm|sorted|row_ids", "index"),
     (r"block_sizes?$|page_sizes?$", "size"),

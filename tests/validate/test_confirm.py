@@ -45,7 +45,8 @@ def finding(text: str, kernel: str, buffer: str | None, rule: str = "GL201", **m
 
 def judge(text: str, kernel: str, buffer: str | None, rule: str = "GL201", *, fixed: str | None = None, **more: object) -> Verdict:
     return confirm(
-        finding(text, kernel, buffer, rule), {"k.py": text}, limits=Limits(seconds=60), fixed={"k.py": fixed} if fixed else None, quick=True, **more
+        finding(text, kernel, buffer, rule), {"k.py": text}, limits=Limits(seconds=60), quick=True,
+        fixed={"k.py": fixed} if fixed else None, **more,
     )  # type: ignore[arg-type]
 
 
@@ -76,7 +77,7 @@ def test_the_findings_own_fix_and_witness_are_used() -> None:
     line = text[: text.index("\n\ndef prepare")].count("\n") + 1
     one = finding(
         text, "last_rows", "rows_ptr",
-        witness=Witness(steps=[{"live": 7, "padded": 7, "unit": "requests"}, {"live": 2, "padded": 5, "unit": "requests"}], stale=[2, 5], text=""),
+        witness=Witness(steps=[{"live": 7, "padded": 7}, {"live": 2, "padded": 5, "unit": "requests"}], stale=[2, 5], text=""),
         fix=Fix(applicability="unsafe", title="pad", edits=[Edit(path="k.py", line=line, column=1, end_line=line, end_column=1, text=PAD)]),
     )
     verdict = confirm(one, {"k.py": text}, limits=Limits(seconds=60), quick=True)

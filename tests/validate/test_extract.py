@@ -32,7 +32,9 @@ def launch(out):
 """
 FILES = {
     "engine/ops/fill.py": KERNEL,
-    "engine/ops/helpers.py": "from engine.triton_utils import tl, triton\n\n@triton.jit\ndef clamp(x, low):\n    return tl.maximum(x, low)\n",
+    "engine/ops/helpers.py": (
+        "from engine.triton_utils import tl, triton\n\n@triton.jit\ndef clamp(x, low):\n    return tl.maximum(x, low)\n"
+    ),
     "engine/consts.py": "PAD_ID: int = -1\n",
     "engine/triton_utils.py": "import triton\nimport triton.language as tl\n",
 }
@@ -80,7 +82,8 @@ def test_what_is_missing_is_named(drop: str, needed: str) -> None:
     ],
 )
 def test_only_kernels_and_constants_are_taken(body: str, needed: str) -> None:
-    text = f"import os\nimport triton\nLOOKED_UP = os.environ['X'].strip()\ndef plain(x):\n    return x\n@triton.jit\ndef k(out_ptr):\n{body}\n"
+    head = "import os\nimport triton\nLOOKED_UP = os.environ['X'].strip()\ndef plain(x):\n    return x\n@triton.jit\n"
+    text = f"{head}def k(out_ptr):\n{body}\n"
     with pytest.raises(Unsupported, match=needed):
         extract("k.py", "k", {"k.py": text}.get)
 
