@@ -8,14 +8,14 @@ from typing import Literal
 import msgspec
 
 from graphlint.evidence import (
-    bound_text, lanes_witness, make_finding, place, point, severity_of, stale_confidence, stale_trace, stale_witness, symbol_of,
+    bound_text, decided, lanes_witness, make_finding, place, point, severity_of, stale_confidence, stale_trace, stale_witness, symbol_of,
 )
 from graphlint.facts.expr import show
 from graphlint.finding import Confidence, Edit, Finding, Fix, Severity, TracePoint, Witness
 from graphlint.project.project import Project
 
 __all__ = [
-    "Confidence", "Edit", "Example", "Finding", "Fix", "Project", "Rule", "Severity", "TracePoint", "Witness", "bound_text", "lanes_witness",
+    "Confidence", "Edit", "Example", "Finding", "Fix", "Project", "Rule", "Severity", "TracePoint", "Witness", "bound_text", "decided", "lanes_witness",
     "make_finding", "place", "point", "severity_of", "show", "stale_confidence", "stale_trace", "stale_witness", "symbol_of",
 ]
 

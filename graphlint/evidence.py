@@ -27,6 +27,17 @@ def place(effect: Effect) -> Site:
     return effect.inside or effect.site
 
 
+def decided(access: Access) -> Site:
+    """Where the extent of a host write is decided: the write itself, or, for a method that maintains its own object's buffer, the call to it."""
+    effect = access.effect
+    if effect.inside is not None or access.buffer.class_id is None or access.buffer.own:
+        return place(effect)
+    for step in reversed((*effect.chain, effect.site)):
+        if step.function.split(":")[0] != access.buffer.class_id.split(":")[0]:
+            return step
+    return effect.site
+
+
 def bound_text(expr: Expr | None, extent: Extent) -> str:
     """A bound with its unit and state, e.g. `num_reqs (live requests)`."""
     text = show(expr) if expr is not None else "all lanes"

@@ -32,6 +32,10 @@ class Buffer(NamedTuple):
     #: empty, zeros, full, ... of the allocation; None when unknown
     initial: str | None
     persistent: bool
+    #: class whose attribute it is
+    class_id: str | None = None
+    #: an attribute of the object at hand, not of one that it holds
+    own: bool = True
 
 
 class Buffers:
@@ -54,7 +58,7 @@ class Buffers:
         if path[0] != "attr":
             return None
         base, name = strip(path[1]), path[2]
-        owner = self.types.of(base, self_class)
+        owner = self.types.of(base, self_class) or self.types.element(base, self_class)
         if owner is None:
             text = show(path, names=False)
             if base[0] == "param" and base[2] not in ("self", "cls"):
@@ -73,6 +77,7 @@ class Buffers:
         persistent = self._persistent(bindings, base)
         return Buffer(
             f"{instance}|{defining or owner}.{name}", name, owner_name, self._meaning(name, module), site, capacity or Extent.unknown(), initial, persistent,
+            defining or owner, base[0] == "param",
         )
 
     def _meaning(self, name: str, module: str) -> str:

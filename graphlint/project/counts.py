@@ -206,7 +206,7 @@ class Counts:
         """Allocated length of a storage."""
         if path[0] != "attr" or depth > _DEPTH:
             return Extent.unknown()
-        owner = self.types.of(path[1], cls)
+        owner = self.types.of(path[1], cls) or self.types.element(path[1], cls)
         if owner is None:
             return Extent.unknown()
         found: list[Extent] = []

@@ -46,6 +46,8 @@ class Effect(NamedTuple):
     inside: Site | None = None
     #: a kernel loads it but uses it neither as an address, nor as a bound, nor as a condition
     value_only: bool = False
+    #: one half of a mirrored buffer copied to the other: stale lanes stay stale
+    mirror: bool = False
 
 
 class CallSite(NamedTuple):

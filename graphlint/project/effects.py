@@ -100,7 +100,7 @@ class Effects:
             if name in _MIRROR:
                 if name.endswith(("gpu", "uva")) and len(call[2]) == 1:
                     target = ("index", func[1], ("slice", NONE, call[2][0], NONE))
-                    out.append(Effect("write", target, None, None, None, event.guards, event.withs, f".{name}()", site))
+                    out.append(Effect("write", target, None, None, None, event.guards, event.withs, f".{name}()", site, mirror=True))
                 return
         if name in _INERT:
             return

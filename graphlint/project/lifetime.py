@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from graphlint.extents import CAPACITY, LIVE, PADDED
 from graphlint.extents.algebra import beyond
-from graphlint.facts.expr import Expr, strip
+from graphlint.facts.expr import Expr
 from graphlint.project.regions import runs_once
+from graphlint.project.substitute import bare
 from graphlint.project.timeline import Access, Timelines
 
 
@@ -138,7 +139,7 @@ def reads_beyond(reader: Access, write: Access) -> bool:
 
 
 def _same(a: Expr, b: Expr) -> bool:
-    return strip(a) == strip(b)
+    return bare(a) == bare(b)
 
 
 def excluded(a: Access, b: Access) -> bool:
@@ -148,8 +149,8 @@ def excluded(a: Access, b: Access) -> bool:
         if here != there:
             if here.function != there.function:
                 return False
-            held = {strip(guard) for guard in here.guards}
-            return any(_opposite(strip(guard)) in held for guard in there.guards)
+            held = {bare(guard) for guard in here.guards}
+            return any(_opposite(bare(guard)) in held for guard in there.guards)
     return False
 
 
@@ -159,7 +160,7 @@ def _opposite(guard: Expr) -> Expr:
 
 def covers(cover: Access, write: Access, reader: Access, late: list[Access]) -> bool:
     """`cover` gives every lane between the writer's and the reader's bound a value. A fill that starts too late is collected in `late`."""
-    if cover.effect.kind not in ("write", "fill") or cover.root is not write.root and runs_once(_function_name(cover)):
+    if cover.effect.kind not in ("write", "fill") or cover.effect.mirror or cover.root is not write.root and runs_once(_function_name(cover)):
         return False
     if cover.whole:
         return not excluded(cover, reader)

@@ -68,3 +68,10 @@ def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
         else:
             parts.append(part)
     return tuple(parts) if changed else expr
+
+
+def bare(expr: Expr) -> Expr:
+    """`expr` without any of the names values were bound to: two ways to write one value become equal."""
+    while expr[0] == "let":
+        expr = expr[2]
+    return expr if expr[0] in _LEAVES else rebuild(expr, bare)

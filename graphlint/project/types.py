@@ -49,7 +49,7 @@ class Types:
         if op == "item":
             return self._tuple_item(expr, self_class, depth)
         if op in ("index", "iter"):
-            return self._element(expr[1], self_class, depth)
+            return self._element(expr[1], self_class, depth) or self._getitem(expr[1], self_class, depth)
         if op == "global":
             value = self.index.value(expr[1], expr[2])
             return self.of(value, None, depth) if value is not None else None
@@ -118,6 +118,16 @@ class Types:
         if method is not None:
             return self.annotation(self.index.functions[method].fact.returns)
         return None
+
+    def element(self, container: Expr, self_class: str | None = None) -> str | None:
+        """Class id of the elements of a container expression."""
+        return self._element(container, self_class, 0)
+
+    def _getitem(self, container: Expr, self_class: str | None, depth: int) -> str | None:
+        """Type that `__getitem__` of an object of the project returns."""
+        owner = self.of(container, self_class, depth)
+        method = self.index.method(owner, "__getitem__") if owner is not None else None
+        return self.annotation(self.index.functions[method].fact.returns) if method is not None else None
 
     def _tuple_item(self, expr: Expr, self_class: str | None, depth: int) -> str | None:
         """Type of one element of an unpacked value: by position where the callee's annotation is a tuple."""

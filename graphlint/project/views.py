@@ -144,6 +144,13 @@ class Views:
         if base[0] == "attr":
             inner = self.of_path(base[1], self_class, depth + 1)
             return ("attr", inner, base[2]) if inner is not None else None
+        if base[0] == "index":
+            owner = self.types.of(base[1], self_class)
+            method = self.index.method(owner, "__getitem__") if owner is not None else None
+            if method is not None and depth < _DEPTH:
+                element = self._returned(method, {("param", method, "self"): base[1]})
+                if element is not None:
+                    return self.of_path(element, self_class, depth + 1)
         if base[0] in ("index", "iter", "item"):
             return self.of_path(base[1], self_class, depth + 1)
         if base[0] in ("or", "phi"):

@@ -38,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import dedent, indent
 
-from graphlint.api import Example, Finding, Project, Rule, make_finding, place, severity_of, show, stale_confidence, stale_trace, stale_witness
+from graphlint.api import Example, Finding, Project, Rule, decided, make_finding, severity_of, show, stale_confidence, stale_trace, stale_witness
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -51,7 +51,7 @@ def check(project: Project) -> Iterator[Finding]:
         wrote = show(write.hi_expr) if write.hi_expr is not None else "?"
         upto = show(reader.hi_expr) if reader.hi_expr is not None else "its capacity"
         yield make_finding(
-            rule=RULE.id, name=RULE.name, severity=severity_of(buffer), confidence=stale_confidence(stale), site=place(write.effect),
+            rule=RULE.id, name=RULE.name, severity=severity_of(buffer), confidence=stale_confidence(stale), site=decided(write),
             buffer=buffer.name, trace=stale_trace(stale), witness=stale_witness(stale),
             message=(
                 f"`{buffer.name}` ({buffer.meaning}) is written up to `{wrote}` ({write.hi}), but read up to `{upto}` ({reader.hi}) "
