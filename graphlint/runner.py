@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from graphlint import registry as registry_module
-from graphlint.finding import CONFIDENCES, SEVERITIES, Finding, Report, RunError, Stats
+from graphlint.finding import CONFIDENCES, SEVERITIES, Finding, Report, RunError, Severity, Stats
 from graphlint.fingerprints import set_fingerprints
 from graphlint.registry import Registry, RuleEntry
 from graphlint.settings import CheckOptions
@@ -63,11 +63,18 @@ class Outcome(msgspec.Struct):
     #: findings that a comment silenced, and findings below the confidence or severity asked for
     suppressed: int = 0
     hidden: int = 0
+    #: findings at or above this make the run fail
+    failing: Severity = "warning"
+    #: the rules of the run; None where there was no run
+    rules: Registry | None = None
 
-    def fails(self, options: CheckOptions) -> bool:
+    def fails(self) -> bool:
         """Whether a finding reaches the failing severity."""
-        limit = SEVERITIES.index(options.failing_severity)
-        return any(SEVERITIES.index(finding.severity) >= limit for finding in self.report.findings)
+        return any(self.is_failure(finding) for finding in self.report.findings)
+
+    def is_failure(self, finding: Finding) -> bool:
+        """Whether the finding alone makes the run fail."""
+        return SEVERITIES.index(finding.severity) >= SEVERITIES.index(self.failing)
 
 
 def _silent(what: str, done: int, total: int) -> None:
@@ -137,7 +144,9 @@ def run_check(
     shown = [finding for finding in kept if _reaches(finding, options)]
     stats.seconds = round(time.perf_counter() - start, 3)
     errors.sort(key=lambda error: (error.path, error.line, error.kind, error.message))
-    return Outcome(Report(shown, errors, stats), discovery, sources, suppressed, len(kept) - len(shown))
+    return Outcome(
+        Report(shown, errors, stats), discovery, sources, suppressed, len(kept) - len(shown), options.failing_severity, rules,
+    )
 
 
 def _matches(paths: Iterable[str], patterns: Sequence[str], options: CheckOptions) -> set[str]:

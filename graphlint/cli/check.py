@@ -115,7 +115,7 @@ def command(
         ctx.exit(2)
     if exit_zero:
         ctx.exit(0)
-    ctx.exit(2 if outcome.report.errors else 1 if outcome.fails(chosen) else 0)
+    ctx.exit(2 if outcome.report.errors else 1 if outcome.fails() else 0)
 
 
 def _standard_input(name: str | None, paths: tuple[str, ...]) -> list[SourceFile]:
