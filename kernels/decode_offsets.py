@@ -101,9 +101,9 @@ def paged_decode(query: Any, pages: Any, offsets: Any, page_ids: Any, last_page_
 class Case:
     """One schedule: `before` requests of 4 pages, then `live` requests of 1 page in a graph captured for `padded` tokens."""
 
-    def __init__(self, bench: Bench, page_size: int, heads: tuple[int, int], dim: int, padded: int) -> None:
+    def __init__(self, bench: Bench, page_size: int, heads: tuple[int, int], dim: int, before: int, live: int, padded: int) -> None:
         self.bench, self.page_size, self.heads, self.dim, self.padded = bench, page_size, heads, dim, padded
-        self.before, self.live, self.capacity = padded + 4, max(1, padded // 2 - 1), padded + 8
+        self.before, self.live, self.capacity = before, live, max(before, padded) + 4
         self.name = f"page {page_size}, heads {heads[0]}/{heads[1]}x{dim}, {self.before} then {self.live} requests padded to {padded}"
         generator = bench.generator(page_size * padded + heads[0] + dim)
         dtype = torch.float16 if bench.device == "cuda" else torch.float32
@@ -219,7 +219,8 @@ def with_flashinfer(case: Case, variant: str, kernel: Any, modes: tuple[str, ...
 
 def run(bench: Bench) -> None:
     """All page sizes, head layouts and capture sizes, both variants."""
-    page_sizes, heads, sizes = (1, 16, 32), ((8, 8, 64), (8, 2, 128), (16, 2, 128)), (4, 8, 16)
+    page_sizes, heads = (1, 16, 32), ((8, 8, 64), (8, 2, 128), (16, 2, 128))
+    sizes = [tuple(bench.extents)] if bench.extents else [(padded + 4, max(1, padded // 2 - 1), padded) for padded in (4, 8, 16)]
     dims = list(itertools.product(page_sizes, heads, sizes))
     if bench.quick or bench.device == "cpu":
         # each value of each dimension at least twice (a Latin square)
@@ -227,7 +228,7 @@ def run(bench: Bench) -> None:
     for page_size, (q_heads, kv_heads, dim), size in dims:
         if bench.device == "cpu":
             dim //= 8
-        case = Case(bench, page_size, (q_heads, kv_heads), dim, size)
+        case = Case(bench, page_size, (q_heads, kv_heads), dim, *size)
         for variant, kernel in VARIANTS.items():
             if bench.device == "cpu":
                 with_reference(case, variant, kernel)

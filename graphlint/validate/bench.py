@@ -53,8 +53,10 @@ class Bench:
     allocator off, without which nothing can be allocated under capture).
     """
 
-    def __init__(self, device: str, seed: int, quick: bool = False, eager: bool = False) -> None:
+    def __init__(self, device: str, seed: int, quick: bool = False, eager: bool = False, extents: list[int] | None = None) -> None:
         self.device, self.seed, self.quick, self.eager = device, seed, quick, eager
+        #: (requests before, live, padded) to run instead of the scenario's own batches
+        self.extents = extents
         self.observations: list[Observation] = []
         self.notes: list[str] = []
         self.seconds: dict[str, float] = {}

@@ -17,7 +17,7 @@ from graphlint.validate import plan, sanitizer, uses
 from graphlint.validate.case import Case, Schedule, Step
 from graphlint.validate.extract import Kernel, Sources, Unsupported, extract, is_jit
 from graphlint.validate.sandbox import Limits, Outcome, run
-from graphlint.validate.scenarios import evidence_of
+from graphlint.validate.scenarios import available, evidence_of, run_scenario
 from graphlint.validate.verdict import Observation, Verdict, settle, unsupported
 
 if TYPE_CHECKING:
@@ -28,6 +28,9 @@ AS_IS, FIXED = "as it is", "fixed"
 #: rules whose fault is a lane nobody writes
 _COVERAGE_RULES = frozenset({"GL201", "GL202", "GL203", "GL208", "GL301"})
 _STRAY_RULES = frozenset({"GL204", "GL205"})
+#: host code that plans attention by a count of another unit: shown through the decode scenario with the finding's own batches
+_DECODE_RULES = frozenset({"GL101", "GL102", "GL501"})
+_LARGEST_BATCH = 256
 
 
 def confirm(
@@ -52,6 +55,8 @@ def confirm(
     read: Sources = sources.get if isinstance(sources, Mapping) else sources
     subject = f"{finding.path}:{finding.line} {finding.symbol}".strip()
     more: dict[str, Any] = {"rules": [finding.rule], "title": finding.message}
+    if finding.rule in _DECODE_RULES:
+        return _through_decode(finding, subject, device, limits, seeds[0], quick)
     if finding.rule not in _COVERAGE_RULES | _STRAY_RULES | {"GL206"}:
         return unsupported(subject, f"{finding.rule} has no probe", **more)
     if fixed is None and finding.fix is not None and finding.fix.edits:
@@ -75,6 +80,26 @@ def confirm(
         return verdict
     except Unsupported as error:
         return unsupported(subject, str(error), **more)
+
+
+def _through_decode(finding: Finding, subject: str, device: str, limits: Limits | None, seed: int, quick: bool) -> Verdict:
+    """What the finding's batches do to a paged decode planned as it says. The host code itself is not run, and the reason says so."""
+    scenario = next(one for one in available() if one.name == "stale-decode-offsets")
+    verdict = run_scenario(scenario, device, seed=seed, quick=quick, limits=limits, extents=_extents(finding))
+    verdict.subject, verdict.kind, verdict.rules, verdict.title = subject, "finding", [finding.rule], finding.message
+    verdict.fix = "none"
+    if verdict.result == "confirmed":
+        verdict.reason = f"by reproduction ({scenario.name}), not by running this code: {verdict.reason}"
+    return verdict
+
+
+def _extents(finding: Finding) -> tuple[int, int, int] | None:
+    """(requests before, live, padded) of the finding's witness; a step with live = padded gives no room for a fault and is not taken."""
+    steps = finding.witness.steps if finding.witness else []
+    if len(steps) < 2:
+        return None
+    before, live, padded = int(steps[0].get("live", 0)), int(steps[-1].get("live", 0)), int(steps[-1].get("padded", 0))
+    return (max(before, padded), live, padded) if 0 < live < padded <= _LARGEST_BATCH and before <= _LARGEST_BATCH else None
 
 
 def _prepare(finding: Finding, variants: dict[str, Kernel], read: Sources, model: KernelModel | None, hints: plan.Hints | None) -> Any:

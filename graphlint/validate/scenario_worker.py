@@ -21,7 +21,7 @@ def main(folder: str) -> None:
         raise ImportError(f"cannot load {request['path']}")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    bench = Bench(request["device"], request["seed"], request["quick"], request["eager"])
+    bench = Bench(request["device"], request["seed"], request["quick"], request["eager"], request["extents"])
     variant = () if request["variant"] is None else (request["variant"],)
     getattr(module, request["entry"])(bench, *variant)
     result = {

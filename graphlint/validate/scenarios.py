@@ -40,7 +40,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
 def folder() -> Path:
     """Where the reproductions are: beside the package in a checkout, inside it when installed."""
     package = Path(graphlint.__file__).resolve().parent
-    inside = package / "kernels"
+    inside = package / "_kernels"
     return inside if inside.is_dir() else package.parent / "kernels"
 
 
@@ -84,12 +84,24 @@ def evidence_of(outcome: Outcome, device: str, seeds: list[int]) -> Evidence:
     )
 
 
+class _Ask(msgspec.Struct, frozen=True, kw_only=True):
+    """What one invocation asks of a scenario."""
+
+    device: str
+    seed: int
+    quick: bool
+    limits: Limits
+    extents: tuple[int, int, int] | None
+
+
 def run_scenario(
-    scenario: Scenario, device: str, *, seed: int = 0, quick: bool = False, limits: Limits | None = None, tool: str = ""
+    scenario: Scenario, device: str, *, seed: int = 0, quick: bool = False, limits: Limits | None = None, tool: str = "",
+    extents: tuple[int, int, int] | None = None,
 ) -> Verdict:
     """Runs a scenario in a child process and judges it. `tool` is a compute-sanitizer tool ("memcheck"), on a CUDA device only.
 
-    Never raises for what the scenario does: a child that dies is a verdict.
+    `extents` (requests before, live requests, padded requests) replaces the scenario's own batches where it can take others. Never raises
+    for what the scenario does: a child that dies is a verdict.
     """
     missing = [name for name in (scenario.cuda_needs if device == "cuda" else []) if importlib.util.find_spec(name) is None]
     verdict = Verdict(
@@ -99,8 +111,8 @@ def run_scenario(
         return unsupported(
             scenario.name, f"needs {', '.join(missing)} on a CUDA device", kind="scenario", rules=list(scenario.rules), title=scenario.title
         )
-    limits = limits or Limits(seconds=300 if device == "cuda" else 60)
-    outcome = _child(scenario, device, seed, quick, limits, "run", None)
+    ask = _Ask(device=device, seed=seed, quick=quick, limits=limits or Limits(seconds=300 if device == "cuda" else 60), extents=extents)
+    outcome = _child(scenario, ask, "run")
     verdict.evidence = evidence_of(outcome, device, [seed])
     if outcome.status != "ok" or outcome.result is None:
         verdict.result, verdict.reason = "unsupported", f"{outcome.status}: {outcome.detail}"
@@ -108,24 +120,23 @@ def run_scenario(
     verdict.observations = msgspec.convert(outcome.result["observations"], list[Observation])
     if scenario.crashes:
         verdict.observations += [
-            _crash_observation(_child(scenario, device, seed, quick, limits, "crash", variant), variant, variant == scenario.faulty)
+            _crash_observation(_child(scenario, ask, "crash", variant), variant, variant == scenario.faulty)
             for variant in (scenario.faulty, scenario.corrected)
         ]
     if tool:
-        verdict.sanitizer = _sanitize(scenario, device, seed, limits, tool)
+        verdict.sanitizer = _sanitize(scenario, ask, tool)
     return settle(verdict, scenario.faulty, scenario.corrected)
 
 
-def _child(
-    scenario: Scenario, device: str, seed: int, quick: bool, limits: Limits, entry: str, variant: str | None, tool: str = ""
-) -> Outcome:
+def _child(scenario: Scenario, ask: _Ask, entry: str, variant: str | None = None, tool: str = "") -> Outcome:
     with tempfile.TemporaryDirectory(prefix="graphlint-", ignore_cleanup_errors=True) as name:
         box = Path(name)
         request = {
             "path": scenario.path,
-            "device": device,
-            "seed": seed,
-            "quick": quick,
+            "device": ask.device,
+            "seed": ask.seed,
+            "quick": ask.quick or bool(tool),
+            "extents": ask.extents,
             "entry": entry,
             "variant": variant,
             "eager": bool(tool),
@@ -133,7 +144,7 @@ def _child(
         (box / "request.json").write_text(json.dumps(request), encoding="utf-8")
         prefix = sanitizer.command(tool) if tool else ()
         extra = sanitizer.ENVIRONMENT if tool else {}
-        return run(_WORKER, box, limits=limits, device=device, trusted=True, prefix=prefix, extra_environment=extra)
+        return run(_WORKER, box, limits=ask.limits, device=ask.device, trusted=True, prefix=prefix, extra_environment=extra)
 
 
 def _crash_observation(outcome: Outcome, variant: str, faulty: bool) -> Observation:
@@ -157,8 +168,8 @@ def _crash_observation(outcome: Outcome, variant: str, faulty: bool) -> Observat
     )
 
 
-def _sanitize(scenario: Scenario, device: str, seed: int, limits: Limits, tool: str) -> str:
-    if device != "cuda":
+def _sanitize(scenario: Scenario, ask: _Ask, tool: str) -> str:
+    if ask.device != "cuda":
         return f"{tool}: runs on a CUDA device only"
     if sanitizer.find() is None:
         return f"{tool}: compute-sanitizer is not installed"
@@ -166,7 +177,7 @@ def _sanitize(scenario: Scenario, device: str, seed: int, limits: Limits, tool: 
         return f"{tool}: nothing in this scenario leaves its buffers"
     lines = []
     for variant in (scenario.faulty, scenario.corrected):
-        outcome = _child(scenario, device, seed, True, limits, "memcheck", variant, tool)
+        outcome = _child(scenario, ask, "memcheck", variant, tool)
         said = sanitizer.report(outcome.stdout + outcome.stderr)
         ended = "" if outcome.status == "ok" else f" ({outcome.status}: {outcome.detail})"
         lines.append(f"{tool}, {variant}: {said or 'no errors'}{ended}")

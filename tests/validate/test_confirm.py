@@ -192,3 +192,16 @@ def test_what_cannot_be_run_says_why() -> None:
     helper = HEAD + "def k(a_ptr):\n    tl.store(a_ptr, magic(1))\n"
     verdict = judge(helper, "k", "a_ptr")
     assert (verdict.result, verdict.reason) == ("unsupported", "needs magic (used by k in k.py)")
+
+
+@needs_triton
+def test_a_plan_by_another_unit_is_shown_through_the_decode_with_the_findings_batches() -> None:
+    one = Finding(
+        rule="GL101", name="x", severity="error", confidence="high", path="k.py", line=1, message="rows = num_tokens",
+        witness=Witness(steps=[{"live": 9, "padded": 9}, {"live": 5, "padded": 6}], stale=[5, 6], text=""),
+    )
+    verdict = confirm(one, {"k.py": ""}, limits=Limits(seconds=60))
+    assert (verdict.kind, verdict.result, verdict.fix) == ("finding", "confirmed", "none")
+    assert verdict.reason.startswith("by reproduction (stale-decode-offsets), not by running this code")
+    assert {(seen.live, seen.padded) for seen in verdict.observations} == {(5, 6)}
+    assert {tuple(seen.lanes) for seen in verdict.observations if seen.fault} == {(5,)}
