@@ -1,7 +1,7 @@
 """SARIF 2.1.0, for GitHub code scanning and SARIF viewers.
 
-A trace becomes a code flow (and related locations), the witness its message, a fingerprint a partial fingerprint; the
-pages of the rules are their help. What could not be checked becomes a notification of the invocation: a run that failed must not look clean.
+A trace becomes a code flow and related locations, the witness the message of the flow, a fingerprint a partial fingerprint; rules carry
+their pages as help. What could not be checked becomes a notification of the invocation: a run that failed must not look clean.
 """
 
 from __future__ import annotations
