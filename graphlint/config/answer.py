@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 
 from graphlint.config.deployment import Deployment
 from graphlint.config.explore import Answer, explore
-from graphlint.config.merge import LoadYaml, Merged, merge
+from graphlint.config.history import flag_history
+from graphlint.config.merge import LoadYaml, Merged, Problem, Setting, config_words, merge
 from graphlint.config.pipeline import Outcome, resolve
 from graphlint.config.request import Request, build_request
 from graphlint.config.situation import Given, Situation
 from graphlint.config.tables import Tables
 from graphlint.config.versions import Version
+from graphlint.config.words import Word
 
 
 @dataclass
@@ -50,7 +52,7 @@ class Resolved:
 
 def resolve_deployment(deployment: Deployment, version: Version, tables: Tables, given: Given, load_yaml: LoadYaml | None = None) -> Resolved:
     """Resolves one vLLM deployment under one release."""
-    merged = merge(deployment.args, version, tables, deployment.entry, load_yaml)
+    merged = _merged(deployment, version, tables, load_yaml)
     request = build_request(merged, deployment.env, version, tables)
     runs: list[tuple[Situation, Outcome, list[Answer]]] = []
 
@@ -73,6 +75,27 @@ def resolve_deployment(deployment: Deployment, version: Version, tables: Tables,
                 needed[_option(answer.question)] = None
     resolved.needs = list(needed)
     return resolved
+
+
+def _merged(deployment: Deployment, version: Version, tables: Tables, load_yaml: LoadYaml | None) -> Merged:
+    if deployment.inline is None:
+        return merge(deployment.args, version, tables, deployment.entry, load_yaml)
+    if deployment.entry == "values":
+        return merge(config_words(deployment.inline, version, tables), version, tables, "module", load_yaml)
+    merged = Merged()
+    known = {flag.dest for flag in tables.flags.values()}
+    for key, value, span in deployment.inline:
+        if key == "model" and isinstance(value, str):
+            merged.model = Word(value, span)
+        if value is not None:
+            merged.values[key] = Setting(value, span, key)
+        if known and key not in known and key in _once_known():
+            merged.problems.append(Problem("unknown-option", f"{key} is not an engine argument of {version}", span, True, "--" + key.replace("_", "-")))
+    return merged
+
+
+def _once_known() -> frozenset[str]:
+    return frozenset(flag_history())
 
 
 def _option(question: str) -> str:

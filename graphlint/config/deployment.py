@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from graphlint.config.words import Note, Span, Word
 
@@ -29,3 +29,7 @@ class Deployment:
     #: files that the same input writes (heredocs), for `--config`
     files: dict[str, str] = field(default_factory=dict)
     notes: list[Note] = field(default_factory=list)
+    #: lowest release that the input promises to work with (`min_vllm_version`)
+    minimum: str | None = None
+    #: engine arguments given as a map instead of words (a vLLM configuration file): key, value, place
+    inline: list[tuple[str, Any, Span]] | None = None

@@ -257,7 +257,7 @@ def _backend(request: Request, tables: Tables) -> None:
         _fatal(request, "conflict", "--attention-backend and attention_config.backend are mutually exclusive", request.span_of("attention_config"))
     value = flag if flag is not None else nested
     span = request.span_of("attention_backend", "attention_config")
-    if value is None and request.version < V("0.16.0") and "VLLM_ATTENTION_BACKEND" in request.env:
+    if value is None and "VLLM_ATTENTION_BACKEND" in tables.env and "VLLM_ATTENTION_BACKEND" in request.env:
         word = request.env["VLLM_ATTENTION_BACKEND"]
         value, span = word.text if word.known else None, word.span
     if not isinstance(value, str) or value.lower() in ("auto", "none", "") or OPEN in value:

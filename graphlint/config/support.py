@@ -51,7 +51,7 @@ def flash_attention_version(situation: Situation) -> int | None:
     version = situation.request.version
     out = 3 if major == 9 else 4 if major == 10 and version >= V("0.17.0") else 2
     forced = _attention_option(situation.request, "flash_attn_version")
-    if forced is None and version < V("0.16.0"):
+    if forced is None and "VLLM_FLASH_ATTN_VERSION" in situation.tables.env:
         forced = situation.request.flag_env("VLLM_FLASH_ATTN_VERSION")
     if forced is not None and str(forced).isdigit():
         out = int(forced)
@@ -73,7 +73,7 @@ def trtllm_usable(situation: Situation) -> bool:
     if request.flag_env("VLLM_BATCH_INVARIANT") not in (None, "0"):
         return False
     forced = _attention_option(request, "use_trtllm_attention")
-    if forced is False or (request.version < V("0.16.0") and request.flag_env("VLLM_USE_TRTLLM_ATTENTION") == "0"):
+    if forced is False or ("VLLM_USE_TRTLLM_ATTENTION" in situation.tables.env and request.flag_env("VLLM_USE_TRTLLM_ATTENTION") == "0"):
         return False
     major = situation.capability[0]
     if not (major == 10 or (major == 9 and request.version >= V("0.25.0")) or (major == 12 and request.version >= V("0.28.0"))):

@@ -1,0 +1,165 @@
+"""vllm-project/recipes files: the cross product of variants, hardware, strategies and speculative modes, one deployment each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from graphlint.config.deployment import Deployment
+from graphlint.config.readers import Read
+from graphlint.config.readers.containers import environment
+from graphlint.config.readers.yaml_tree import Mapping, Scalar, Sequence, Tree, word_of
+from graphlint.config.words import Note, Span, Word
+
+#: more combinations than this are cut, with a note
+LIMIT = 160
+_STRATEGY_ARGS = {
+    "single_node_tep": ("--enable-expert-parallel",), "multi_node_tep": ("--enable-expert-parallel",),
+    "single_node_dep": ("--enable-expert-parallel",), "multi_node_dep": ("--enable-expert-parallel",),
+}
+
+
+class _Layer(NamedTuple):
+    name: str
+    words: list[Word]
+    env: dict[str, Word]
+    replaces: bool = False
+
+
+def is_recipe(document: Mapping) -> bool:
+    """Whether the document has a recipe's shape."""
+    model = document.get("model")
+    return isinstance(model, Mapping) and model.get("model_id") is not None and (
+        document.get("variants") is not None or model.get("base_args") is not None
+    )
+
+
+def read_recipe(document: Mapping, path: str) -> Read:
+    """All distinct command lines of a recipe, and the fences of its guide."""
+    notes: list[Note] = []
+    found: dict[tuple[str, ...], Deployment] = {}
+    dropped = 0
+    for deployment in _combinations(document, path):
+        key = (deployment.version or "", *(w.text for w in deployment.args), *sorted(f"{k}={v.text}" for k, v in deployment.env.items()))
+        if key in found:
+            continue
+        if len(found) >= LIMIT:
+            dropped += 1
+            continue
+        found[key] = deployment
+    if dropped:
+        notes.append(Note(path, 1, f"{dropped} further combinations of this recipe are not shown (limit {LIMIT})"))
+    guide = document.get("guide")
+    if isinstance(guide, Scalar):
+        from graphlint.config.readers.markdown import read_markdown
+
+        line = guide.line + (1 if guide.block else 0)
+        for deployment in read_markdown("\n" * (line - 1) + guide.text, path).deployments:
+            found[("guide", str(deployment.span.line), *(w.text for w in deployment.args))] = deployment
+    return Read(list(found.values()), notes)
+
+
+def _combinations(document: Mapping, path: str) -> Iterator[Deployment]:
+    model = document.get("model")
+    assert isinstance(model, Mapping)
+    base = [*_list(model.get("base_args"), path)]
+    features, modes = _features(document, path)
+    variants = document.get("variants")
+    named = dict(variants.entries) if isinstance(variants, Mapping) else {}
+    for variant_name, variant in (named or {"default": Mapping(line=model.line)}).items():
+        if not isinstance(variant, Mapping):
+            continue
+        model_id = variant.get("model_id") or model.get("model_id")
+        minimum = variant.get("min_vllm_version") or model.get("min_vllm_version")
+        args = [word_of(model_id, path)] if model_id is not None else []
+        common = [*args, *base, *_list(variant.get("extra_args"), path)]
+        common_env = {**environment(model, path), **environment(variant, path)}
+        for hardware in _hardware(document, variant, path):
+            for strategy in _strategies(document, hardware.name, path):
+                for mode in modes:
+                    middle = [] if strategy.replaces else hardware.words
+                    words = [*common, *features, *middle, *strategy.words, *mode.words]
+                    name = " / ".join(n for n in (variant_name, hardware.name, strategy.name, mode.name) if n)
+                    deployment = Deployment("vllm", args[0].span if args else Span(path, model.line), words,
+                                            {**common_env, **hardware.env, **strategy.env, **mode.env}, name=name)
+                    if isinstance(minimum, Scalar):
+                        deployment.minimum = minimum.text
+                        deployment.version_source = f"min_vllm_version {minimum.text}"
+                    yield deployment
+
+
+def _list(tree: Tree | None, path: str) -> list[Word]:
+    if isinstance(tree, Sequence):
+        return [word_of(item, path) for item in tree.items]
+    return []
+
+
+def _features(document: Mapping, path: str) -> tuple[list[Word], list[_Layer]]:
+    """Arguments of the features that are on by default, and the alternatives: each speculative mode and none."""
+    words: list[Word] = []
+    modes = [_Layer("", [], {})]
+    features = document.get("features")
+    opt_in = document.get("opt_in_features")
+    optional = {i.text for i in opt_in.items if isinstance(i, Scalar)} if isinstance(opt_in, Sequence) else set()
+    for name, feature in features.entries.items() if isinstance(features, Mapping) else ():
+        if not isinstance(feature, Mapping):
+            continue
+        alternatives = feature.get("modes")
+        if isinstance(alternatives, Mapping):
+            for mode_name, mode in alternatives.entries.items():
+                if isinstance(mode, Mapping):
+                    modes.append(_Layer(f"{name}:{mode_name}", _list(mode.get("args"), path), environment(mode, path)))
+        elif name in optional or "spec" in name:
+            modes.append(_Layer(name, _list(feature.get("args"), path), environment(feature, path)))
+        else:
+            words += _list(feature.get("args"), path)
+    return words, modes
+
+
+def _hardware(document: Mapping, variant: Mapping, path: str) -> list[_Layer]:
+    shared, own = document.get("hardware_overrides"), variant.get("hardware_overrides")
+    names: dict[str, None] = {}
+    for tree in (shared, own):
+        if isinstance(tree, Mapping):
+            names.update(dict.fromkeys(tree.entries))
+    layers = [_Layer("", [], {})] if not names else []
+    for name in names:
+        words: list[Word] = []
+        env: dict[str, Word] = {}
+        for tree in (shared, own):
+            override = tree.get(name) if isinstance(tree, Mapping) else None
+            if isinstance(override, Mapping):
+                words += _list(override.get("extra_args"), path)
+                env.update(environment(override, path))
+        layers.append(_Layer(name, words, env))
+    return layers
+
+
+def _strategies(document: Mapping, hardware: str, path: str) -> list[_Layer]:
+    overrides = document.get("strategy_overrides")
+    compatible = document.get("compatible_strategies")
+    names = [i.text for i in compatible.items if isinstance(i, Scalar)] if isinstance(compatible, Sequence) else []
+    table = overrides.entries if isinstance(overrides, Mapping) else {}
+    layers: list[_Layer] = []
+    for name in dict.fromkeys([*names, *table]):
+        override = table.get(name)
+        expert = [Word(a, Span(path, override.line if isinstance(override, Mapping) else 1)) for a in _STRATEGY_ARGS.get(name, ())]
+        if not isinstance(override, Mapping):
+            layers.append(_Layer(name, expert, {}))
+            continue
+        roles = [(role, override.get(role)) for role in ("prefill", "decode") if isinstance(override.get(role), Mapping)]
+        if roles:
+            for role, tree in roles:
+                assert isinstance(tree, Mapping)
+                layers.append(_Layer(f"{name} {role}", _list(tree.get("vllm_args"), path), {**environment(override, path), **environment(tree, path)}, True))
+            continue
+        nested = override.get("hardware_overrides")
+        own = nested.get(hardware) if isinstance(nested, Mapping) else None
+        words = [*expert, *_list(override.get("extra_args"), path)]
+        if isinstance(own, Mapping):
+            words += _list(own.get("extra_args"), path)
+        layers.append(_Layer(name, words, environment(override, path), isinstance(own, Mapping)))
+    return layers or [_Layer("", [], {})]
+
+
+
