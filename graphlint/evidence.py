@@ -27,15 +27,22 @@ def place(effect: Effect) -> Site:
     return effect.inside or effect.site
 
 
-def decided(access: Access) -> Site:
-    """Where the extent of a host write is decided: the write itself, or, for a method that maintains its own object's buffer, the call to it."""
-    effect = access.effect
-    if effect.inside is not None or access.buffer.class_id is None or access.buffer.own:
-        return place(effect)
-    for step in reversed((*effect.chain, effect.site)):
-        if step.function.split(":")[0] != access.buffer.class_id.split(":")[0]:
-            return step
-    return effect.site
+def decided(stale: StaleTail) -> Site:
+    """Where the extent of a host write is decided.
+
+    The write itself, unless it stands in a class that maintains its own buffer for others (a block table): then the call to it from the code in
+    which writer and reader meet.
+    """
+    write = stale.write
+    if write.buffer.class_id is None or write.buffer.own:
+        return write.effect.site
+    home = write.buffer.class_id.split(":")[0]
+    frames = (*write.effect.chain, write.effect.site)
+    other = (*stale.reader.effect.chain, stale.reader.effect.site)
+    meeting = next((here for here, there in zip(frames, other) if here != there), frames[0])
+    if meeting.function.split(":")[0] == home:
+        return write.effect.site
+    return next((step for step in reversed(frames) if step.function.split(":")[0] != home), write.effect.site)
 
 
 def bound_text(expr: Expr | None, extent: Extent) -> str:

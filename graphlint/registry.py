@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from graphlint.api import Rule
+from graphlint.config.rules_api import DeploymentRule
 from graphlint.finding import RunError
 
 _ID = re.compile(r"[A-Z]{2,}\d{3,}")
@@ -31,7 +32,7 @@ class UnknownRule(Exception):
 class RuleEntry(msgspec.Struct, frozen=True):
     """A loaded rule, with where it came from. `family` is the folder it lies in; `doc` is its page."""
 
-    rule: Rule
+    rule: Rule | DeploymentRule
     path: Path
     family: str
     doc: str
@@ -172,7 +173,7 @@ def _load_file(pack: Path, path: Path) -> RuleEntry | RunError:
         line, message = (error.lineno or 0, error.msg) if isinstance(error, SyntaxError) else (_line_in(error, path), str(error))
         return RunError(shown, "rule", f"the rule cannot be loaded: {type(error).__name__}: {message}", line)
     rule = getattr(module, "RULE", None)
-    if not isinstance(rule, Rule):
+    if not isinstance(rule, (Rule, DeploymentRule)):
         return RunError(shown, "rule", "the file defines no `RULE = Rule(...)`")
     if not _ID.fullmatch(rule.id) or rule.id in SHELL_RULES:
         return RunError(shown, "rule", f"{rule.id!r} is no usable rule id (letters, then at least three digits, as in GL201)")

@@ -11,11 +11,16 @@ from typing import Protocol
 import msgspec
 
 from graphlint import registry as registry_module
+from graphlint.api import Rule
+from graphlint.baseline.file import read
+from graphlint.baseline.match import Matched, match
+from graphlint.changes import since as changes_since
 from graphlint.finding import CONFIDENCES, SEVERITIES, Finding, Report, RunError, Severity, Stats
 from graphlint.fingerprints import set_fingerprints
 from graphlint.registry import Registry, RuleEntry
+from graphlint.scope import find_scope, matching
 from graphlint.settings import CheckOptions
-from graphlint.source.discovery import Discovery, discover
+from graphlint.source.discovery import Discovery
 from graphlint.source.files import MARKER, SourceFile, SourceText, collect
 from graphlint.source.suppressions import Suppression, find_suppressions
 
@@ -67,6 +72,9 @@ class Outcome(msgspec.Struct):
     failing: Severity = "warning"
     #: the rules of the run; None where there was no run
     rules: Registry | None = None
+    baseline: Matched | None = None
+    #: files that were read only to understand those reported on
+    context: int = 0
 
     def fails(self) -> bool:
         """Whether a finding reaches the failing severity."""
@@ -91,17 +99,21 @@ def run_check(
 ) -> Outcome:
     """Check `paths`; `given` are files whose bytes are at hand and that replace those on disk.
 
-    Raises `PackError`, and `UnknownRule` for one in `options`, before anything is read; afterwards only the report tells of failures.
+    Raises `PackError`, and for what is wrong in `options` `UnknownRule`, `BaselineError` or `ChangesError`, before anything is read;
+    afterwards only the report tells of failures.
     """
     start = time.perf_counter()
     rules = registry_module.load(options.rule_packs) if rules is None else rules
     wanted = rules.select(options.select, options.ignore)
     for selectors in options.per_file_ignores.values():
         rules.select(selectors)
+    known = [] if options.baseline is None else read(options.baseline)
+    changes = None if options.diff_base is None else changes_since(options.diff_base)
     progress("finding files", 0, 0)
-    discovery = discover(paths, respect_gitignore=options.respect_gitignore)
-    excluded = _matches(discovery.files, options.exclude, options)
-    looked_at = [path for path in discovery.files if path not in excluded]
+    scope = find_scope(paths, options, given)
+    discovery = scope.discovery
+    looked_at = [*scope.targets, *scope.context]
+    reported = {*scope.targets, *(file.path for file in given)}
     # The tokens of all rules, not only of the selected ones: what a rule sees must not depend on which others run.
     collected = collect(looked_at, rules.tokens, given=given)
     sources = SourceText(given)
@@ -115,48 +127,51 @@ def run_check(
     if project is not None:
         errors.extend(project.errors)
         stats = project.stats
-        selected = [entry for entry in rules if entry.rule.id in wanted]
+        selected = [entry for entry in rules if entry.rule.id in wanted and isinstance(entry.rule, Rule)]
         for number, entry in enumerate(selected):
             progress(f"checking {entry.rule.id}", number, len(selected))
             if not _run_rule(entry, project, findings, errors):
                 crashed.add(entry.rule.id)
-    stats.files = len({*looked_at, *(file.path for file in given)})
+    stats.files = len(reported)
+    if scope.context:
+        findings = [finding for finding in findings if finding.path in reported]
+        errors = [error for error in errors if error.path not in scope.context]
 
     for pattern, selectors in options.per_file_ignores.items():
         silent = rules.select(selectors)
-        matching = _matches({finding.path for finding in findings}, [pattern], options)
-        findings = [finding for finding in findings if finding.rule not in silent or finding.path not in matching]
+        matched = matching({finding.path for finding in findings}, [pattern], options)
+        findings = [finding for finding in findings if finding.rule not in silent or finding.path not in matched]
     # what two paths through the analysis say in the same words about the same place is one finding
     findings = sorted({(*_order(finding), finding.buffer): finding for finding in reversed(findings)}.values(), key=_order)
     set_fingerprints(findings, sources)
     broken = {error.path for error in errors}
-    marked = [f.path for f in (*collected.files, *collected.marked) if MARKER in f.data]
+    marked = [file.path for file in (*collected.files, *collected.marked) if MARKER in file.data and file.path in reported]
     comments = {path: find_suppressions("\n".join(sources.lines(path))) for path in marked}
     kept = [finding for finding in findings if not _silenced(finding, comments.get(finding.path, ()))]
     suppressed = len(findings) - len(kept)
+    ran = wanted - crashed if project is not None else set()
     if UNUSED in wanted:
-        ran = wanted - crashed if project is not None else set()
         unused = [
             one for path, found in comments.items() if path not in broken for one in _unused(path, found, ran, rules)
         ]
         set_fingerprints(unused, sources)
         kept = sorted([*kept, *unused], key=_order)
+    matched_baseline = None
+    if options.baseline is not None:
+        matched_baseline = match(
+            kept, known, options.baseline, sources, looked_at=[*discovery.files, *reported], broken=broken,
+            ran={*ran, UNUSED} if UNUSED in wanted else ran,
+        )
+        kept = matched_baseline.new
+    if changes is not None:
+        kept = [finding for finding in kept if changes.touch(finding)]
     shown = [finding for finding in kept if _reaches(finding, options)]
     stats.seconds = round(time.perf_counter() - start, 3)
     errors.sort(key=lambda error: (error.path, error.line, error.kind, error.message))
     return Outcome(
         Report(shown, errors, stats), discovery, sources, suppressed, len(kept) - len(shown), options.failing_severity, rules,
+        matched_baseline, len(scope.context),
     )
-
-
-def _matches(paths: Iterable[str], patterns: Sequence[str], options: CheckOptions) -> set[str]:
-    """Those of `paths` that one of the patterns (as in .gitignore, relative to the configuration's folder) matches."""
-    if not patterns:
-        return set()
-    from pathspec import GitIgnoreSpec
-
-    spec = GitIgnoreSpec.from_lines(patterns)
-    return {path for path in paths if spec.match_file(os.path.relpath(path, options.base))}
 
 
 def _load_project(

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-from graphlint.extents import LIVE, PADDED, UNSURE, Atom, Extent, Vocabulary, load_vocabulary
+from graphlint.extents import CAPACITY, LIVE, PADDED, UNSURE, Atom, Extent, Vocabulary, load_vocabulary
 from graphlint.extents.algebra import RANK
 from graphlint.facts.expr import NONE, Expr, strip
 from graphlint.project.index import Index
 from graphlint.project.types import Types
 from graphlint.project.views import Views
 
-#: Which alternative of a merge counts: the largest a reader may see, or the smallest a writer may have covered.
-Bias = Literal["upper", "lower"]
+#: Which alternative of a merge counts: the largest a reader is known to see, the smallest a writer may have covered, or the largest a fill may
+#: reach (unknown as soon as one alternative is).
+Bias = Literal["upper", "lower", "cover"]
 _DEPTH = 24
 _SIZES = ("new_zeros", "zeros", "empty", "ones", "full", "new_empty", "new_full", "new_ones", "rand", "randn")
 
@@ -78,9 +79,13 @@ class Counts:
 
     def _let(self, expr: Expr, cls: str | None, module: str, bias: Bias, depth: int) -> Extent:
         value = self._of(expr[2], cls, module, bias, depth + 1)
+        written = self._named(expr[1], module)
+        if value.main is not None and written.main is not None and value.unit != written.unit:
+            # `num_reqs = num_tokens`: the author says that one counts the other here
+            return Extent.of(Atom(written.main.unit, value.main.state, expr[1]))
         if value.known and (value.state not in (None, UNSURE)):
             return value
-        named = self._named(expr[1], module)
+        named = written
         if not value.known:
             return named
         if value.state == UNSURE and named.known and named.state != UNSURE and named.unit == value.unit and strip(expr[2])[0] not in ("attr", "param"):
@@ -125,7 +130,7 @@ class Counts:
     def _arithmetic(self, expr: Expr, cls: str | None, module: str, bias: Bias, depth: int) -> Extent:
         op = expr[1]
         left = self._of(expr[2], cls, module, bias, depth + 1)
-        other: Bias = bias if op != "-" else ("lower" if bias == "upper" else "upper")
+        other: Bias = bias if op != "-" else ("upper" if bias == "lower" else "lower")
         right = self._of(expr[3], cls, module, other, depth + 1)
         if op == "+":
             return left.add(right)
@@ -146,6 +151,8 @@ class Counts:
         return Extent.unknown()
 
     def _join(self, parts: list[Extent], bias: Bias) -> Extent:
+        if bias == "cover" and not all(part.known for part in parts):
+            return Extent.unknown()
         known = [part for part in parts if part.known and part.terms]
         if not known:
             numbers = [p for p in parts if p.known]
@@ -156,7 +163,7 @@ class Counts:
                 return next(p for p in known if p.state == UNSURE or p.unit is None)
         if len({part.unit for part in known}) > 1:
             return Extent.unknown()
-        pick = max if bias == "upper" else min
+        pick = min if bias == "lower" else max
         return pick(known, key=lambda part: RANK.get(part.state or "live", 0))
 
     def _element(self, expr: Expr, cls: str | None, module: str, bias: Bias, depth: int) -> Extent:
@@ -271,6 +278,8 @@ class Counts:
         known = [part for part in parts if part.terms and part.state not in (None, UNSURE)]
         if not known:
             return Extent.unknown()
+        if name == "min" and len(known) < len(parts) and all(part.state == CAPACITY for part in known):
+            return Extent.unknown()  # capped, but what is capped is not known
         units = {part.unit for part in known}
         if name == "min":
             if len(units) > 1:  # min(tokens, max requests): as many requests as fit
@@ -280,7 +289,10 @@ class Counts:
                     return Extent.of(Atom("requests", others[0].state, "min"))
                 return Extent.unknown()
             return min(known, key=lambda part: RANK[part.state or "live"])
-        return max(known, key=lambda part: RANK[part.state or "live"]) if len(units) == 1 else Extent.unknown()
+        largest = max(known, key=lambda part: RANK[part.state or "live"])
+        if len(units) > 1 or (len(known) < len(parts) and largest.state != CAPACITY):
+            return Extent.unknown()  # a high-water mark, say, may be larger than what is known
+        return largest
 
 
 def _last_name(expr: Expr) -> str | None:

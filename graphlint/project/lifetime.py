@@ -9,7 +9,7 @@ from typing import NamedTuple
 from graphlint.extents import CAPACITY, LIVE, PADDED
 from graphlint.extents.algebra import beyond
 from graphlint.facts.expr import Expr
-from graphlint.project.regions import runs_once
+from graphlint.project.regions import dummy_step, runs_once
 from graphlint.project.substitute import bare
 from graphlint.project.timeline import Access, Timelines
 
@@ -127,6 +127,8 @@ def _moment(access: Access) -> tuple[object, ...]:
 
 def reads_beyond(reader: Access, write: Access) -> bool:
     """The reader certainly sees lanes that the writer does not write, in some batch."""
+    if _dummy(reader) and not _dummy(write):
+        return False  # a dummy batch reads nothing that it did not write itself and that matters
     if reader.effect.kind != "read" or reader.axis != write.axis or reader.effect.value_only:
         return False
     if reader.hi_expr is None or reader.view.row:
@@ -136,6 +138,10 @@ def reads_beyond(reader: Access, write: Access) -> bool:
     if reader.lo_expr is not None and reader.lo.state in (PADDED, CAPACITY):
         return False
     return beyond(reader.hi, write.hi) is True
+
+
+def _dummy(access: Access) -> bool:
+    return any(dummy_step(step.function.rsplit(".", 1)[-1]) for step in (*access.effect.chain, access.effect.site))
 
 
 def _same(a: Expr, b: Expr) -> bool:

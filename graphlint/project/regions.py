@@ -21,6 +21,11 @@ _CAPTURES = re.compile(r"^_?(capture|capture_.*|_capture.*|run_once.*)$")
 _DUMMY_STEP = re.compile(r"^_?(dummy_run|execute_dummy_batch|run_dummy.*|forward_idle)$")
 
 
+def dummy_step(name: str) -> bool:
+    """A function of this name runs a batch of dummy requests."""
+    return _DUMMY_STEP.match(name) is not None
+
+
 def runs_once(name: str) -> bool:
     """A function of this name runs at start-up or at capture, not from step to step."""
     return ONCE.match(name) is not None and _DUMMY_STEP.match(name) is None

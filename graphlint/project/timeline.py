@@ -137,7 +137,7 @@ class Timelines:
                 hi_expr = interval[1] if view.lo is None else ("bin", "+", view.lo, interval[1])
         lo = Extent.number(0) if lo_expr is None else self.counts.of(lo_expr, cls, function.module, bias)
         hi = Extent.unknown() if hi_expr is None else self.counts.of(hi_expr, cls, function.module, bias)  # type: ignore[arg-type]
-        hi_max = hi if hi_expr is None or bias == "upper" else self.counts.of(hi_expr, cls, function.module, "upper")
+        hi_max = hi if hi_expr is None or bias == "upper" else self.counts.of(hi_expr, cls, function.module, "cover")
         if hi_expr is None and not whole:
             whole = lo_expr is None and effect.kernel is None
         return Access(order, buffer, effect, view, lo, hi, hi_max, hi_expr, lo_expr, whole, axis, function, cls)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from graphlint.facts.expr import Expr, strip
+from graphlint.facts.expr import Expr, children, strip
 from graphlint.project.regions import runs_once
 from graphlint.project.timeline import Access, Timelines
 
@@ -21,7 +21,7 @@ class UnitMismatch(NamedTuple):
 
 
 def unit_mismatches(timelines: Timelines) -> Iterator[UnitMismatch]:
-    """Every slice of a per-request buffer by a token count, one per statement and buffer."""
+    """Every slice of a per-request buffer by a token count, one per buffer."""
     writers: dict[str, Access] = {}
     suspects: list[Access] = []
     for root in timelines.roots():
@@ -33,20 +33,35 @@ def unit_mismatches(timelines: Timelines) -> Iterator[UnitMismatch]:
                 writers.setdefault(access.buffer.key, access)
             elif unit == "tokens" and access.effect.kernel is None and access.buffer.persistent:
                 suspects.append(access)
-    seen: set[tuple[object, ...]] = set()
-    for access in suspects:
+    chosen: dict[str, UnitMismatch] = {}
+    for access in sorted(suspects, key=_closeness):
         buffer = access.buffer
         capacity = buffer.capacity
         if not (capacity.known and capacity.terms and capacity.unit == "requests"):
             continue
         if runs_once(access.effect.site.function.rsplit(".", 1)[-1]) or _one_token_each(access):
             continue
-        key = (access.effect.site.function, buffer.key)
-        if key in seen:
-            continue
-        seen.add(key)
-        atom = access.hi.main
-        yield UnitMismatch(access, writers.get(buffer.key), atom is not None and ("decode" in atom.tag or "prefill" in atom.tag))
+        if buffer.key not in chosen:
+            chosen[buffer.key] = UnitMismatch(access, writers.get(buffer.key), _of_a_part(access))
+    yield from chosen.values()
+
+
+def _closeness(access: Access) -> tuple[bool, int, str, int]:
+    """Prefers the slice in the step function itself over those in its helpers."""
+    site = access.effect.site
+    return site.function != access.root.id, len(access.effect.chain), site.path, site.span.line
+
+
+def _of_a_part(access: Access) -> bool:
+    """The bound counts a part of the batch, by its own name or that of what it was bound to."""
+    stack = [access.hi_expr] if access.hi_expr is not None else []
+    while stack:
+        node = stack.pop()
+        name = str(node[1] if node[0] in ("let", "local") else node[2] if node[0] in ("attr", "param") else "")
+        if "decode" in name or "prefill" in name:
+            return True
+        stack.extend(children(node) if node[0] in ("let", "bin", "if", "phi", "or") else [])
+    return False
 
 
 def _one_token_each(access: Access) -> bool:

@@ -51,7 +51,7 @@ def check(project: Project) -> Iterator[Finding]:
         wrote = show(write.hi_expr) if write.hi_expr is not None else "?"
         upto = show(reader.hi_expr) if reader.hi_expr is not None else "its capacity"
         yield make_finding(
-            rule=RULE.id, name=RULE.name, severity=severity_of(buffer), confidence=stale_confidence(stale), site=decided(write),
+            rule=RULE.id, name=RULE.name, severity=severity_of(buffer), confidence=stale_confidence(stale), site=decided(stale),
             buffer=buffer.name, trace=stale_trace(stale), witness=stale_witness(stale),
             message=(
                 f"`{buffer.name}` ({buffer.meaning}) is written up to `{wrote}` ({write.hi}), but read up to `{upto}` ({reader.hi}) "
