@@ -152,7 +152,7 @@ def config_words(entries: list[tuple[str, Any, Span]], version: Version, tables:
             if value:
                 out.append(Word(option, span))
                 out.extend(Word(_plain(item), span) for item in value)
-        elif isinstance(value, dict) and version >= V("0.12.0"):
+        elif isinstance(value, dict) and version >= V("0.16.0"):
             out += [Word(option, span), Word(json.dumps(value), span)]
         else:
             out += [Word(option, span), Word(_plain(value), span)]
