@@ -3,20 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from graphlint.evidence import (
-    bound_text, decided, lanes_witness, make_finding, place, point, severity_of, stale_confidence, stale_trace, stale_witness, symbol_of,
+    bound_text,
+    decided,
+    lanes_witness,
+    make_finding,
+    place,
+    point,
+    severity_of,
+    stale_confidence,
+    stale_trace,
+    stale_witness,
+    symbol_of,
 )
 from graphlint.facts.expr import show
 from graphlint.finding import Confidence, Edit, Finding, Fix, Severity, TracePoint, Witness
-from graphlint.project.project import Project
+
+if TYPE_CHECKING:
+    from graphlint.project.project import Project
+else:
+    Project = object  # rules name it in annotations only; the engine need not load for `graphlint rule`
 
 __all__ = [
-    "Confidence", "Edit", "Example", "Finding", "Fix", "Project", "Rule", "Severity", "TracePoint", "Witness", "bound_text", "decided", "lanes_witness",
-    "make_finding", "place", "point", "severity_of", "show", "stale_confidence", "stale_trace", "stale_witness", "symbol_of",
+    "Confidence",
+    "Edit",
+    "Example",
+    "Finding",
+    "Fix",
+    "Project",
+    "Rule",
+    "Severity",
+    "TracePoint",
+    "Witness",
+    "bound_text",
+    "decided",
+    "lanes_witness",
+    "make_finding",
+    "place",
+    "point",
+    "severity_of",
+    "show",
+    "stale_confidence",
+    "stale_trace",
+    "stale_witness",
+    "symbol_of",
 ]
 
 

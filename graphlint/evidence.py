@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
-from graphlint.extents import Extent
+from typing import TYPE_CHECKING
+
 from graphlint.facts.expr import Expr, show
 from graphlint.finding import Confidence, Finding, Severity, TracePoint, Witness
-from graphlint.project.buffers import MEANING_SEVERITY, Buffer
-from graphlint.project.effect import Effect, Site
-from graphlint.project.lifetime import StaleTail
-from graphlint.project.timeline import Access
+
+if TYPE_CHECKING:  # rules load for `graphlint rule` too, which needs no engine
+    from graphlint.extents import Extent
+    from graphlint.project.buffers import Buffer
+    from graphlint.project.effect import Effect, Site
+    from graphlint.project.lifetime import StaleTail
+    from graphlint.project.timeline import Access
+
+#: how bad a wrong lane is, by what the buffer means
+MEANING_SEVERITY: dict[str, Severity] = {
+    "kv write slot": "error",
+    "state index": "error",
+    "gather index": "error",
+    "indptr": "error",
+    "length": "error",
+    "mask": "warning",
+    "data": "warning",
+}
 
 
 def symbol_of(site: Site) -> str:
@@ -30,8 +45,8 @@ def place(effect: Effect) -> Site:
 def decided(stale: StaleTail) -> Site:
     """Where the extent of a host write is decided.
 
-    The write itself, unless it stands in a class that maintains its own buffer for others (a block table): then the call to it from the code in
-    which writer and reader meet.
+    The write itself, unless it stands in a class that maintains its own buffer for others (a block table): then the call to it from the code
+    in which writer and reader meet.
     """
     write = stale.write
     if write.buffer.class_id is None or write.buffer.own:
@@ -39,7 +54,7 @@ def decided(stale: StaleTail) -> Site:
     home = write.buffer.class_id.split(":")[0]
     frames = (*write.effect.chain, write.effect.site)
     other = (*stale.reader.effect.chain, stale.reader.effect.site)
-    meeting = next((here for here, there in zip(frames, other) if here != there), frames[0])
+    meeting = next((here for here, there in zip(frames, other, strict=False) if here != there), frames[0])
     if meeting.function.split(":")[0] == home:
         return write.effect.site
     return next((step for step in reversed(frames) if step.function.split(":")[0] != home), write.effect.site)
@@ -53,7 +68,7 @@ def bound_text(expr: Expr | None, extent: Extent) -> str:
 
 def severity_of(buffer: Buffer) -> Severity:
     """How bad a wrong lane of this buffer is, by what it means: write slots, indices and lengths are errors, data is a warning."""
-    return MEANING_SEVERITY[buffer.meaning]  # type: ignore[return-value]
+    return MEANING_SEVERITY[buffer.meaning]
 
 
 def lanes_witness(unit: str, mode: str = "FULL", per: int = 1) -> Witness:
@@ -62,10 +77,8 @@ def lanes_witness(unit: str, mode: str = "FULL", per: int = 1) -> Witness:
         {"live": 12 * per, "padded": 12 * per, "unit": unit, "mode": mode},
         {"live": 3 * per, "padded": 4 * per, "unit": unit, "mode": mode},
     ]
-    text = (
-        f"A step with {12 * per} {unit}, then one with {3 * per} {unit} padded to {4 * per}: "
-        f"lane{'s' if per > 1 else ''} {3 * per}{f' to {4 * per - 1}' if per > 1 else ''} still hold{'' if per > 1 else 's'} what the first step wrote."
-    )
+    which = f"lanes {3 * per} to {4 * per - 1} still hold" if per > 1 else "lane 3 still holds"
+    text = f"A step with {12 * per} {unit}, then one with {3 * per} {unit} padded to {4 * per}: {which} what the first step wrote."
     return Witness(steps, [3 * per, 4 * per], text)
 
 
@@ -116,12 +129,32 @@ def stale_confidence(stale: StaleTail) -> Confidence:
 
 
 def make_finding(
-    *, rule: str, name: str, severity: Severity, confidence: Confidence, site: Site, message: str, buffer: str | None = None,
-    trace: list[TracePoint] | None = None, witness: Witness | None = None,
+    *,
+    rule: str,
+    name: str,
+    severity: Severity,
+    confidence: Confidence,
+    site: Site,
+    message: str,
+    buffer: str | None = None,
+    trace: list[TracePoint] | None = None,
+    witness: Witness | None = None,
 ) -> Finding:
     """A finding at a site."""
     span = site.span
     return Finding(
-        rule=rule, name=name, severity=severity, confidence=confidence, path=site.path, line=span.line, column=span.column, end_line=span.end_line,
-        end_column=span.end_column, symbol=symbol_of(site), message=message, buffer=buffer, trace=trace or [], witness=witness,
+        rule=rule,
+        name=name,
+        severity=severity,
+        confidence=confidence,
+        path=site.path,
+        line=span.line,
+        column=span.column,
+        end_line=span.end_line,
+        end_column=span.end_column,
+        symbol=symbol_of(site),
+        message=message,
+        buffer=buffer,
+        trace=trace or [],
+        witness=witness,
     )

@@ -140,6 +140,4 @@ def reaches(cover: Extent, bound: Extent) -> bool | None:
         return None if cover.terms or bound.terms else cover.constant >= bound.constant
     if UNSURE in (cover.state, bound.state) or cover.state is None or bound.state is None:
         return None
-    if RANK[cover.state] >= RANK[bound.state]:
-        return True
-    return False
+    return RANK[cover.state] >= RANK[bound.state]

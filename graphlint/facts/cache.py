@@ -26,7 +26,7 @@ def cache_folder() -> Path:
 
 
 def engine_key() -> bytes:
-    """What facts depend on besides the source: the version of graphlint, of the form, and of Python's grammar; of the code itself in a checkout."""
+    """What facts depend on besides the source: the versions of graphlint, of their form and of Python's grammar, and the engine's own code."""
     root = Path(__file__).resolve().parent.parent
     stamp = hashlib.blake2b(f"{__version__}/{FORMAT}/{sys.version_info[:2]}".encode(), digest_size=12)
     for folder in ("facts", "kernel_models"):
@@ -37,7 +37,7 @@ def engine_key() -> bytes:
 
 
 class Cache:
-    """Blobs by key. Any trouble with the file (locked, damaged, read-only folder) turns the cache off for this run, never the run itself."""
+    """Blobs by key. Trouble with the file (locked, damaged, read-only folder) turns the cache off for this run, never the run itself."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -8,13 +8,32 @@ from collections.abc import Callable
 from graphlint.facts.expr import NONE, UNKNOWN, Expr, children
 
 _BIN = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%", ast.Pow: "**", ast.BitAnd: "&",
-    ast.BitOr: "|", ast.BitXor: "^", ast.LShift: "<<", ast.RShift: ">>", ast.MatMult: "@",
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.MatMult: "@",
 }
 _UN = {ast.USub: "-", ast.UAdd: "+", ast.Invert: "~", ast.Not: "not"}
 _CMP = {
-    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Is: "is", ast.IsNot: "isnot",
-    ast.In: "in", ast.NotIn: "notin",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Is: "is",
+    ast.IsNot: "isnot",
+    ast.In: "in",
+    ast.NotIn: "notin",
 }
 #: An expression larger than this is no evidence any more; the name that held it stays.
 MAX_NODES = 160
@@ -58,6 +77,7 @@ class Evaluator:
         return bound
 
     def __call__(self, node: ast.expr | None) -> Expr:
+        """The value of an expression; NONE for no expression."""
         if node is None:
             return NONE
         method = _DISPATCH.get(type(node))
@@ -93,7 +113,7 @@ class Evaluator:
     def _compare(self, node: ast.Compare) -> Expr:
         left = self(node.left)
         parts: list[Expr] = []
-        for op, right_node in zip(node.ops, node.comparators):
+        for op, right_node in zip(node.ops, node.comparators, strict=False):
             right = self(right_node)
             parts.append(("cmp", _CMP[type(op)], left, right))
             left = right
@@ -126,7 +146,7 @@ class Evaluator:
         return ("list", *(self(item) for item in node.elts))
 
     def _dict(self, node: ast.Dict) -> Expr:
-        return ("dict", *((NONE if key is None else self(key), self(value)) for key, value in zip(node.keys, node.values)))
+        return ("dict", *((NONE if key is None else self(key), self(value)) for key, value in zip(node.keys, node.values, strict=False)))
 
     def _starred(self, node: ast.Starred) -> Expr:
         return ("star", self(node.value))
@@ -173,11 +193,27 @@ class Evaluator:
 
 
 _DISPATCH: dict[type, Callable[..., Expr]] = {
-    ast.Name: Evaluator._name, ast.Constant: Evaluator._constant, ast.Attribute: Evaluator._attribute,
-    ast.Subscript: Evaluator._subscript, ast.Slice: Evaluator._slice, ast.BinOp: Evaluator._bin, ast.UnaryOp: Evaluator._unary,
-    ast.Compare: Evaluator._compare, ast.BoolOp: Evaluator._bool, ast.IfExp: Evaluator._ifexp, ast.Call: Evaluator._call,
-    ast.Tuple: Evaluator._tuple, ast.List: Evaluator._list, ast.Set: Evaluator._list, ast.Dict: Evaluator._dict,
-    ast.Starred: Evaluator._starred, ast.NamedExpr: Evaluator._named, ast.Lambda: Evaluator._lambda, ast.Await: Evaluator._await,
-    ast.ListComp: Evaluator._comprehension, ast.SetComp: Evaluator._comprehension, ast.GeneratorExp: Evaluator._comprehension,
+    ast.Name: Evaluator._name,
+    ast.Constant: Evaluator._constant,
+    ast.Attribute: Evaluator._attribute,
+    ast.Subscript: Evaluator._subscript,
+    ast.Slice: Evaluator._slice,
+    ast.BinOp: Evaluator._bin,
+    ast.UnaryOp: Evaluator._unary,
+    ast.Compare: Evaluator._compare,
+    ast.BoolOp: Evaluator._bool,
+    ast.IfExp: Evaluator._ifexp,
+    ast.Call: Evaluator._call,
+    ast.Tuple: Evaluator._tuple,
+    ast.List: Evaluator._list,
+    ast.Set: Evaluator._list,
+    ast.Dict: Evaluator._dict,
+    ast.Starred: Evaluator._starred,
+    ast.NamedExpr: Evaluator._named,
+    ast.Lambda: Evaluator._lambda,
+    ast.Await: Evaluator._await,
+    ast.ListComp: Evaluator._comprehension,
+    ast.SetComp: Evaluator._comprehension,
+    ast.GeneratorExp: Evaluator._comprehension,
     ast.DictComp: Evaluator._dictcomp,
 }

@@ -30,7 +30,9 @@ def module_name(path: str) -> str:
     return ".".join(part for part in parts if part not in ("", ".", ".."))
 
 
-def extract(path: str, module: str, tree: ast.Module, text: str, kernels: Callable[[ast.Module, list[str]], tuple[KernelModel, ...]]) -> FileFacts:
+def extract(
+    path: str, module: str, tree: ast.Module, text: str, kernels: Callable[[ast.Module, list[str]], tuple[KernelModel, ...]]
+) -> FileFacts:
     """Facts of one parsed file.
 
     `kernels` models the Triton kernels (given by the caller: facts do not know kernel models).
@@ -39,7 +41,13 @@ def extract(path: str, module: str, tree: ast.Module, text: str, kernels: Callab
     out = _Collector(lines, module, path.endswith("__init__.py"))
     out.module(tree)
     return FileFacts(
-        path, module, tuple(out.imports), tuple(out.assigns), tuple(out.functions), tuple(out.classes), kernels(tree, lines),
+        path,
+        module,
+        tuple(out.imports),
+        tuple(out.assigns),
+        tuple(out.functions),
+        tuple(out.classes),
+        kernels(tree, lines),
     )
 
 
@@ -59,7 +67,9 @@ class _Collector:
     def add_import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                self.imports.append((alias.asname or alias.name.split(".")[0], alias.name if alias.asname else alias.name.split(".")[0], None))
+                self.imports.append(
+                    (alias.asname or alias.name.split(".")[0], alias.name if alias.asname else alias.name.split(".")[0], None)
+                )
             return
         base = node.module or ""
         if node.level:
@@ -94,7 +104,9 @@ class _Collector:
         fields: list[tuple[str, Expr | None, Expr | None]] = []
         for stmt in node.body:
             if isinstance(stmt, ast.AnnAssign) and isinstance(stmt.target, ast.Name):
-                fields.append((stmt.target.id, annotation(stmt.annotation, self.name), None if stmt.value is None else quiet(stmt.value, self.name)))
+                fields.append(
+                    (stmt.target.id, annotation(stmt.annotation, self.name), None if stmt.value is None else quiet(stmt.value, self.name))
+                )
             elif isinstance(stmt, ast.Assign):
                 fields.extend((t.id, None, quiet(stmt.value, self.name)) for t in stmt.targets if isinstance(t, ast.Name))
         decorators = tuple(quiet(d, self.name) for d in node.decorator_list)

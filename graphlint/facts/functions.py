@@ -28,7 +28,12 @@ class FunctionWalker:
     """Walks one function (and, through `collect`, the functions defined in it)."""
 
     def __init__(
-        self, module: str, qualname: str, owner: str | None, parent: str | None, collect: list[Function],
+        self,
+        module: str,
+        qualname: str,
+        owner: str | None,
+        parent: str | None,
+        collect: list[Function],
         on_import: Callable[[ast.Import | ast.ImportFrom], None],
     ) -> None:
         self.module = module
@@ -55,15 +60,26 @@ class FunctionWalker:
             self.eval.env[param.name] = ("param", self.id, param.name)
         if isinstance(node, ast.Lambda):
             self._emit("return", self.eval(node.body), None, node)
-            returns, decorators, name = None, (), "<lambda>"
+            returns: Expr | None = None
+            decorators: tuple[Expr, ...] = ()
+            name = "<lambda>"
         else:
             returns = self._annotation(node.returns)
             decorators = tuple(self._quiet(d) for d in node.decorator_list)
             name = node.name
             self.block(node.body)
         return Function(
-            self.qualname, name, self.owner, self.parent, params, returns, decorators, tuple(self.events), tuple(self.bindings),
-            span_of(node), False,
+            self.qualname,
+            name,
+            self.owner,
+            self.parent,
+            params,
+            returns,
+            decorators,
+            tuple(self.events),
+            tuple(self.bindings),
+            span_of(node),
+            False,
         )
 
     def _params(self, args: ast.arguments) -> tuple[Param, ...]:
@@ -224,7 +240,11 @@ class FunctionWalker:
         changed = {n.id for part in body for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
         for name in changed:
             if name in before:
-                self.eval.env[name] = ("let", name, ("phi", before[name], ("local", name))) if before[name][0] != "param" else ("phi", before[name], ("local", name))
+                self.eval.env[name] = (
+                    ("let", name, ("phi", before[name], ("local", name)))
+                    if before[name][0] != "param"
+                    else ("phi", before[name], ("local", name))
+                )
         outer = self.guards
         self.guards = (*outer, ("call", ("global", "__loop__", ""), (element,), (), 0))
         self.block(body)
@@ -310,11 +330,11 @@ def read_params(args: ast.arguments, module: str) -> tuple[Param, ...]:
         note = None if arg.annotation is None else annotation(arg.annotation, module)
         result.append(Param(arg.arg, note, None if default is None else quiet(default, module), kind))
 
-    for arg, default in zip(positional, defaults):
+    for arg, default in zip(positional, defaults, strict=False):
         add(arg, default, "pos")
     if args.vararg:
         add(args.vararg, None, "args")
-    for arg, default in zip(args.kwonlyargs, args.kw_defaults):
+    for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=False):
         add(arg, default, "kw")
     if args.kwarg:
         add(args.kwarg, None, "kwargs")

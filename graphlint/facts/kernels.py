@@ -1,4 +1,4 @@
-"""What a Triton kernel does to its pointer parameters, as plain data (built by `graphlint.kernel_models`, cached with the facts of the file)."""
+"""What a Triton kernel does to its pointer parameters, as plain data (`graphlint.kernel_models` builds it, the facts of the file keep it)."""
 
 from __future__ import annotations
 

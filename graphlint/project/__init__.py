@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from graphlint.project.context import describe
 from graphlint.project.load import load
 from graphlint.project.project import Project
 
-__all__ = ["Project", "load"]
+__all__ = ["Project", "describe", "load"]

@@ -6,17 +6,11 @@ from typing import NamedTuple
 
 from graphlint.extents import Extent
 from graphlint.facts.expr import Expr, show, strip
-from graphlint.facts.kernels import Span
 from graphlint.project.counts import Counts
 from graphlint.project.effect import Site
 from graphlint.project.index import Binding, Index
 from graphlint.project.regions import runs_once
 from graphlint.project.types import Types
-
-#: what decides severity, worst first
-MEANING_SEVERITY = {
-    "kv write slot": "error", "state index": "error", "gather index": "error", "indptr": "error", "length": "error", "mask": "warning", "data": "warning",
-}
 
 
 class Buffer(NamedTuple):
@@ -63,7 +57,9 @@ class Buffers:
             text = show(path, names=False)
             if base[0] == "param" and base[2] not in ("self", "cls"):
                 return None
-            return Buffer(f"?{self_class}|{text}", name, text.rsplit(".", 1)[0], self._meaning(name, module), None, Extent.unknown(), None, True)
+            return Buffer(
+                f"?{self_class}|{text}", name, text.rsplit(".", 1)[0], self._meaning(name, module), None, Extent.unknown(), None, True
+            )
         bindings = self.index.attribute(owner, name)
         defining = bindings[0].function.owner if bindings else self._field_owner(owner, name)
         allocation = self._allocation(bindings, owner)
@@ -76,8 +72,16 @@ class Buffers:
         owner_name = self.index.classes[owner].name
         persistent = self._persistent(bindings, base)
         return Buffer(
-            f"{instance}|{defining or owner}.{name}", name, owner_name, self._meaning(name, module), site, capacity or Extent.unknown(), initial, persistent,
-            defining or owner, base[0] == "param",
+            f"{instance}|{defining or owner}.{name}",
+            name,
+            owner_name,
+            self._meaning(name, module),
+            site,
+            capacity or Extent.unknown(),
+            initial,
+            persistent,
+            defining or owner,
+            base[0] == "param",
         )
 
     def _meaning(self, name: str, module: str) -> str:
@@ -116,7 +120,7 @@ class Buffers:
     def _persistent(bindings: list[Binding], base: Expr) -> bool:
         """It outlives a step: not re-created by every step."""
         if not bindings:
-            return base[0] != "call"
+            return bool(base[0] != "call")
         return any(runs_once(b.function.fact.name) for b in bindings) or not any(_initial(b.value) for b in bindings)
 
 
@@ -137,8 +141,3 @@ def _initial(value: Expr) -> str | None:
     if name in ("tensor", "randn", "rand"):
         return "full"
     return None
-
-
-def span_text(span: Span) -> str:
-    """`line:column` for messages."""
-    return f"{span.line}:{span.column}"

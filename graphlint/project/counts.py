@@ -11,8 +11,8 @@ from graphlint.project.index import Index
 from graphlint.project.types import Types
 from graphlint.project.views import Views
 
-#: Which alternative of a merge counts: the largest a reader is known to see, the smallest a writer may have covered, or the largest a fill may
-#: reach (unknown as soon as one alternative is).
+#: Which alternative of a merge counts: the largest a reader is known to see, the smallest a writer may have covered, or the largest a
+#: fill may reach (unknown as soon as one alternative is).
 Bias = Literal["upper", "lower", "cover"]
 _DEPTH = 24
 _SIZES = ("new_zeros", "zeros", "empty", "ones", "full", "new_empty", "new_full", "new_ones", "rand", "randn")
@@ -88,7 +88,13 @@ class Counts:
         named = written
         if not value.known:
             return named
-        if value.state == UNSURE and named.known and named.state != UNSURE and named.unit == value.unit and strip(expr[2])[0] not in ("attr", "param"):
+        if (
+            value.state == UNSURE
+            and named.known
+            and named.state != UNSURE
+            and named.unit == value.unit
+            and strip(expr[2])[0] not in ("attr", "param")
+        ):
             return named
         return value
 
@@ -267,9 +273,9 @@ class Counts:
                 return Extent.of(Atom("tokens", LIVE, f"sum of {summed}"))
         if name is not None and "pad" in name.lower() and args:
             for arg in args:
-                value = self._of(arg, cls, module, bias, depth + 1)
-                if value.main is not None:
-                    return Extent.of(Atom(value.main.unit, PADDED, f"{name}({value.main.tag})"))
+                live = self._of(arg, cls, module, bias, depth + 1)
+                if live.main is not None:
+                    return Extent.of(Atom(live.main.unit, PADDED, f"{name}({live.main.tag})"))
         value = self.views.inline(expr, cls)
         return self._of(value, cls, module, bias, depth + 6) if value is not None else Extent.unknown()
 
@@ -307,7 +313,7 @@ def _last_name(expr: Expr) -> str | None:
 
 def _descriptor_like(base: Expr) -> bool:
     name = _last_name(base) or ""
-    return name.endswith("batch_desc") or name.endswith("batch_descriptor") or name in ("desc", "descriptor")
+    return name.endswith(("batch_desc", "batch_descriptor")) or name in ("desc", "descriptor")
 
 
 def allocation_shape(call: Expr) -> list[Expr] | None:
@@ -316,7 +322,7 @@ def allocation_shape(call: Expr) -> list[Expr] | None:
     name = _last_name(func)
     if name not in _SIZES or func[0] != "attr":
         return None
-    args = [a for a in call[2]]
+    args = list(call[2])
     for key, value in call[3]:
         if key == "size":
             args = [value]

@@ -11,21 +11,90 @@ from graphlint.project.types import Types
 
 #: in-place methods of tensors and arrays: name -> (kind, index of the value argument or None)
 _INPLACE: dict[str, tuple[EffectKind, int | None]] = {
-    "copy_": ("write", 0), "fill_": ("fill", 0), "fill": ("fill", 0), "zero_": ("fill", None), "random_": ("fill", None), "normal_": ("fill", None),
-    "uniform_": ("fill", None), "index_fill_": ("update", 2), "masked_fill_": ("update", 1), "scatter_": ("update", None), "index_copy_": ("update", None),
-    "index_add_": ("update", None), "scatter_add_": ("update", None), "add_": ("update", None), "sub_": ("update", None), "mul_": ("update", None),
-    "div_": ("update", None), "clamp_": ("update", None), "clamp_min_": ("update", None), "clamp_max_": ("update", None), "masked_scatter_": ("update", None),
-    "set_": ("rebind", 0), "resize_": ("rebind", None), "put_": ("update", None),
+    "copy_": ("write", 0),
+    "fill_": ("fill", 0),
+    "fill": ("fill", 0),
+    "zero_": ("fill", None),
+    "random_": ("fill", None),
+    "normal_": ("fill", None),
+    "uniform_": ("fill", None),
+    "index_fill_": ("update", 2),
+    "masked_fill_": ("update", 1),
+    "scatter_": ("update", None),
+    "index_copy_": ("update", None),
+    "index_add_": ("update", None),
+    "scatter_add_": ("update", None),
+    "add_": ("update", None),
+    "sub_": ("update", None),
+    "mul_": ("update", None),
+    "div_": ("update", None),
+    "clamp_": ("update", None),
+    "clamp_min_": ("update", None),
+    "clamp_max_": ("update", None),
+    "masked_scatter_": ("update", None),
+    "set_": ("rebind", 0),
+    "resize_": ("rebind", None),
+    "put_": ("update", None),
 }
 #: methods that move one half of a mirrored buffer to the other: neither half gets content that was not in the pair
 _MIRROR = frozenset({"copy_to_gpu", "copy_to_cpu", "copy_to_uva", "to_gpu", "sync", "commit"})
 #: methods and functions that neither read content nor keep a view
-_INERT = frozenset({
-    "stride", "size", "dim", "numel", "data_ptr", "element_size", "is_contiguous", "storage_offset", "append", "extend", "len", "isinstance", "print",
-    "debug", "info", "warning", "format", "hasattr", "getattr", "type", "id", "__loop__", "__case__", "view", "reshape", "unsqueeze", "squeeze", "range",
-    "flatten", "numpy", "detach", "expand", "empty_like", "zeros_like", "full_like", "ones_like", "new_empty", "new_zeros", "tuple", "list", "zip", "enumerate",
-    "reversed", "cast", "narrow", "items", "values", "keys", "get", "record_stream", "pin_memory", "cdiv", "narrow",
-})
+_INERT = frozenset(
+    {
+        "stride",
+        "size",
+        "dim",
+        "numel",
+        "data_ptr",
+        "element_size",
+        "is_contiguous",
+        "storage_offset",
+        "append",
+        "extend",
+        "len",
+        "isinstance",
+        "print",
+        "debug",
+        "info",
+        "warning",
+        "format",
+        "hasattr",
+        "getattr",
+        "type",
+        "id",
+        "__loop__",
+        "__case__",
+        "view",
+        "reshape",
+        "unsqueeze",
+        "squeeze",
+        "range",
+        "flatten",
+        "numpy",
+        "detach",
+        "expand",
+        "empty_like",
+        "zeros_like",
+        "full_like",
+        "ones_like",
+        "new_empty",
+        "new_zeros",
+        "tuple",
+        "list",
+        "zip",
+        "enumerate",
+        "reversed",
+        "cast",
+        "narrow",
+        "items",
+        "values",
+        "keys",
+        "get",
+        "record_stream",
+        "pin_memory",
+        "cdiv",
+    }
+)
 
 
 class Effects:
@@ -90,17 +159,17 @@ class Effects:
                 out.append(Effect(kind, func[1], None, None, value, event.guards, event.withs, f".{name}()", site))
                 return
             if name in ("_foreach_copy_", "_foreach_zero_") and call[2]:
-                for target in self._listed(call[2][0], lists):
+                for part in self._listed(call[2][0], lists):
                     kind = "write" if name == "_foreach_copy_" else "fill"
-                    out.append(Effect(kind, target, None, None, None, event.guards, event.withs, f"{name}()", site))
+                    out.append(Effect(kind, part, None, None, None, event.guards, event.withs, f"{name}()", site))
                 return
             if name == "copyto" and call[2]:
                 out.append(Effect("write", call[2][0], None, None, None, event.guards, event.withs, "copyto()", site))
                 return
             if name in _MIRROR:
                 if name.endswith(("gpu", "uva")) and len(call[2]) == 1:
-                    target = ("index", func[1], ("slice", NONE, call[2][0], NONE))
-                    out.append(Effect("write", target, None, None, None, event.guards, event.withs, f".{name}()", site, mirror=True))
+                    prefix: Expr = ("index", func[1], ("slice", NONE, call[2][0], NONE))
+                    out.append(Effect("write", prefix, None, None, None, event.guards, event.withs, f".{name}()", site, mirror=True))
                 return
         if name in _INERT:
             return
@@ -134,7 +203,7 @@ class Effects:
     def _listed(expr: Expr, lists: dict[str, list[Expr]]) -> list[Expr]:
         name = expr[1] if expr[0] in ("let", "local") else None
         inner = strip(expr)
-        found = [part for part in inner[1:]] if inner[0] in ("list", "tuple") else []
+        found = list(inner[1:]) if inner[0] in ("list", "tuple") else []
         return found + (lists.get(name, []) if isinstance(name, str) else [])
 
     def _reads(self, expr: Expr, event: Event, site: Site, how: str, out: list[Effect | CallSite]) -> None:
@@ -142,7 +211,6 @@ class Effects:
             if not self._may_be_part(part):
                 continue
             out.append(Effect("read", part, None, None, None, event.guards, event.withs, how, site))
-
 
     def _may_be_part(self, expr: Expr) -> bool:
         """It may name a part of a storage: a slice, a parameter that a caller binds to one, or what a function of the project returns."""
@@ -209,7 +277,18 @@ def storages(expr: Expr) -> list[Expr]:
                 stack.extend(item for item in node[2:] if strip(item)[0] in ("attr", "index"))
         elif op == "call":
             func = strip(node[1])
-            if func[0] == "attr" and func[2] in ("view", "reshape", "unsqueeze", "flatten", "contiguous", "to", "clone", "long", "int", "repeat_interleave"):
+            if func[0] == "attr" and func[2] in (
+                "view",
+                "reshape",
+                "unsqueeze",
+                "flatten",
+                "contiguous",
+                "to",
+                "clone",
+                "long",
+                "int",
+                "repeat_interleave",
+            ):
                 stack.append(func[1])
             elif func[0] in ("attr", "global") and (func[1] if func[0] == "global" else func[2]) in ("tuple", "list"):
                 stack.extend(node[2])

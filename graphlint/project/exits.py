@@ -47,7 +47,9 @@ def skipped_outputs(index: Index, timelines: Timelines) -> Iterator[SkippedOutpu
             key = (str(access.effect.kernel), str(access.effect.pointer))
             kept.add(key)
             if any(
-                other.buffer.key == access.buffer.key and other.effect.kind in ("write", "fill", "update") and other.effect.kernel != access.effect.kernel
+                other.buffer.key == access.buffer.key
+                and other.effect.kind in ("write", "fill", "update")
+                and other.effect.kernel != access.effect.kernel
                 for other in accesses
             ):
                 shared.add(key)
@@ -75,8 +77,14 @@ def _of_kernel(kernel: KernelDef) -> Iterator[SkippedOutput]:
                 continue
             reported.add(pointer)
             yield SkippedOutput(
-                kernel, pointer, written[0], path.when, Site(kernel.path, path.span, kernel.id),
-                Site(kernel.path, lanes[written[0]].span, kernel.id), Site(kernel.path, segment.span, kernel.id), True,
+                kernel,
+                pointer,
+                written[0],
+                path.when,
+                Site(kernel.path, path.span, kernel.id),
+                Site(kernel.path, lanes[written[0]].span, kernel.id),
+                Site(kernel.path, segment.span, kernel.id),
+                True,
             )
 
 

@@ -77,10 +77,23 @@ class Expander:
                 continue
             out.append(
                 Effect(
-                    effect.kind, target, None if effect.lo is None else substitute(effect.lo), None if effect.hi is None else substitute(effect.hi),
-                    effect.value, effect.guards, effect.withs, effect.how, effect.site, (site.site, *effect.chain), effect.kernel, effect.pointer,
-                    effect.exact, None if effect.inner is None else (substitute(effect.inner[0]), substitute(effect.inner[1])),
-                    effect.inside, effect.value_only, effect.mirror,
+                    effect.kind,
+                    target,
+                    None if effect.lo is None else substitute(effect.lo),
+                    None if effect.hi is None else substitute(effect.hi),
+                    effect.value,
+                    effect.guards,
+                    effect.withs,
+                    effect.how,
+                    effect.site,
+                    (site.site, *effect.chain),
+                    effect.kernel,
+                    effect.pointer,
+                    effect.exact,
+                    None if effect.inner is None else (substitute(effect.inner[0]), substitute(effect.inner[1])),
+                    effect.inside,
+                    effect.value_only,
+                    effect.mirror,
                 )
             )
         return out

@@ -31,7 +31,7 @@ def kernel_effects(kernel: KernelDef, call: Expr, items: tuple[Expr, ...], event
     model = kernel.model
     arguments: dict[str, Expr] = dict(model.defaults)
     if not any(arg[0] == "star" for arg in call[2]):
-        arguments.update(zip(model.params, call[2]))
+        arguments.update(zip(model.params, call[2], strict=False))
     arguments.update({name: value for name, value in call[3] if name in model.params})
     grid = grid_of(items, index)
 
@@ -66,9 +66,22 @@ def kernel_effects(kernel: KernelDef, call: Expr, items: tuple[Expr, ...], event
         inner = (change(segment.inner[0]), change(segment.inner[1])) if segment.inner is not None else None
         effects.append(
             Effect(
-                kind, target, lo, hi, change(segment.value) if segment.value is not None else None,  # type: ignore[arg-type]
-                event.guards, event.withs, f"kernel {model.qualname}", site, (), kernel.id, segment.pointer, segment.exact, inner,
-                Site(kernel.path, segment.span, kernel.id), segment.kind == "load" and segment.pointer not in steering,
+                kind,
+                target,
+                lo,
+                hi,
+                change(segment.value) if segment.value is not None else None,  # type: ignore[arg-type]
+                event.guards,
+                event.withs,
+                f"kernel {model.qualname}",
+                site,
+                (),
+                kernel.id,
+                segment.pointer,
+                segment.exact,
+                inner,
+                Site(kernel.path, segment.span, kernel.id),
+                segment.kind == "load" and segment.pointer not in steering,
             )
         )
     return effects

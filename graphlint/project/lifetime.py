@@ -80,7 +80,11 @@ def is_live_prefix(access: Access) -> bool:
 
 
 def _first_reader(
-    write: Access, accesses: list[Access], captured: list[Access], elsewhere: list[Access], fillers: list[Access],
+    write: Access,
+    accesses: list[Access],
+    captured: list[Access],
+    elsewhere: list[Access],
+    fillers: list[Access],
 ) -> tuple[Access, bool, tuple[Access, ...], bool] | None:
     later = [a for a in accesses if a.effect.kind == "read" and a.order > write.order]
     for reader in later:
@@ -151,7 +155,7 @@ def _same(a: Expr, b: Expr) -> bool:
 def excluded(a: Access, b: Access) -> bool:
     """They cannot both happen in one step: where their ways part, one needs a condition and the other its opposite."""
     left, right = (*a.effect.chain, a.effect.site), (*b.effect.chain, b.effect.site)
-    for here, there in zip(left, right):
+    for here, there in zip(left, right, strict=False):
         if here != there:
             if here.function != there.function:
                 return False
@@ -166,7 +170,11 @@ def _opposite(guard: Expr) -> Expr:
 
 def covers(cover: Access, write: Access, reader: Access, late: list[Access]) -> bool:
     """`cover` gives every lane between the writer's and the reader's bound a value. A fill that starts too late is collected in `late`."""
-    if cover.effect.kind not in ("write", "fill") or cover.effect.mirror or cover.root is not write.root and runs_once(_function_name(cover)):
+    if (
+        cover.effect.kind not in ("write", "fill")
+        or cover.effect.mirror
+        or (cover.root is not write.root and runs_once(_function_name(cover)))
+    ):
         return False
     if cover.whole:
         return not excluded(cover, reader)

@@ -32,9 +32,12 @@ class Source(Protocol):
     """A file with its bytes."""
 
     @property
-    def path(self) -> str: ...
+    def path(self) -> str:
+        """As findings spell it."""
+
     @property
-    def data(self) -> bytes: ...
+    def data(self) -> bytes:
+        """Its bytes."""
 
 
 def load(files: Sequence[Source], *, jobs: int, cache: bool, engine: str, progress: Progress) -> Project:
@@ -47,7 +50,11 @@ def load(files: Sequence[Source], *, jobs: int, cache: bool, engine: str, progre
     work: list[tuple[str, str, bytes, bytes]] = []
     for file in files:
         module = module_name(os.path.abspath(file.path).replace(os.sep, "/"))
-        key = hashlib.blake2b(stamp + module.encode() + b"\0" + file.path.encode() + b"\0" + file.data, digest_size=16).digest() if cache else b""
+        key = (
+            hashlib.blake2b(stamp + module.encode() + b"\0" + file.path.encode() + b"\0" + file.data, digest_size=16).digest()
+            if cache
+            else b""
+        )
         work.append((file.path, module, file.data, key))
     blobs = store.get(item[3] for item in work) if store is not None else {}
     missing: list[tuple[str, str, bytes, bytes]] = []

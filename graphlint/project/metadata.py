@@ -72,7 +72,12 @@ class MetadataFlow:
         return found
 
     def _constructor(
-        self, function: FunctionDef, event: Event, sinks: dict[tuple[str, str], Site], work: list[tuple[str, str]], found: list[Decision],
+        self,
+        function: FunctionDef,
+        event: Event,
+        sinks: dict[tuple[str, str], Site],
+        work: list[tuple[str, str]],
+        found: list[Decision],
     ) -> None:
         target = self.types.callee(event.a[1], function.owner)
         if target is None or target[0] != "class":
@@ -86,8 +91,17 @@ class MetadataFlow:
                 self._consider(function, value, site, event.guards, name, key, site, sinks, work, found)
 
     def _consider(
-        self, function: FunctionDef, value: Expr, site: Site, guards: tuple[Expr, ...], callee: str, parameter: str, sink: Site,
-        sinks: dict[tuple[str, str], Site], work: list[tuple[str, str]], found: list[Decision],
+        self,
+        function: FunctionDef,
+        value: Expr,
+        site: Site,
+        guards: tuple[Expr, ...],
+        callee: str,
+        parameter: str,
+        sink: Site,
+        sinks: dict[tuple[str, str], Site],
+        work: list[tuple[str, str]],
+        found: list[Decision],
     ) -> None:
         inner = strip(value)
         if inner[0] == "param" and inner[1] == function.id:

@@ -55,7 +55,7 @@ def mentions_full(expr: Expr) -> bool:
             return True
         if node[0] in ("let", "local", "param", "attr"):
             name = str(node[2] if node[0] in ("param", "attr") else node[1]).lower()
-            if "full" in name and ("graph" in name or "cg" in name or "cuda" in name) or name in ("pad_attn", "for_cudagraph_capture"):
+            if ("full" in name and ("graph" in name or "cg" in name or "cuda" in name)) or name in ("pad_attn", "for_cudagraph_capture"):
                 return True
         stack.extend(children(node))
     return False
@@ -116,8 +116,13 @@ def graph_managers(index: Index, types: Types, views: Views) -> Iterator[GraphMa
             number = strip(length)
             site = Site(function.path, event.span, function.id, event.guards)
             yield GraphManager(
-                site, _origin(function, mode, site), index.classes[target[1]].name, mode, modes_of(mode),
-                number[1] if number[0] == "const" and isinstance(number[1], int) else None, True,
+                site,
+                _origin(function, mode, site),
+                index.classes[target[1]].name,
+                mode,
+                modes_of(mode),
+                number[1] if number[0] == "const" and isinstance(number[1], int) else None,
+                True,
             )
 
 
@@ -133,7 +138,11 @@ def shadowed_modes(index: Index) -> Iterator[ShadowedMode]:
     """Parameters that hold a mode and are assigned from a configuration field before any use."""
     for function in index.functions.values():
         fact = function.fact
-        modes = {param.name for param in fact.params if _MODE_NAME.fullmatch(param.name) or (param.annotation is not None and "Mode" in _name(param.annotation))}
+        modes = {
+            param.name
+            for param in fact.params
+            if _MODE_NAME.fullmatch(param.name) or (param.annotation is not None and "Mode" in _name(param.annotation))
+        }
         seen: set[str] = set()
         for binding in fact.bindings:
             if binding.name not in modes or binding.name in seen:
@@ -145,7 +154,10 @@ def shadowed_modes(index: Index) -> Iterator[ShadowedMode]:
             if any(_mentions(guard, parameter) for guard in binding.guards) or _used_before(function, parameter, binding.span.line):
                 continue
             yield ShadowedMode(
-                Site(function.path, binding.span, function.id), Site(function.path, _head(function), function.id), binding.name, binding.value,
+                Site(function.path, binding.span, function.id),
+                Site(function.path, _head(function), function.id),
+                binding.name,
+                binding.value,
             )
 
 

@@ -26,7 +26,9 @@ from graphlint.project.views import Views
 class Project:
     """All facts of a set of files, joined on demand."""
 
-    def __init__(self, files: Iterable[FileFacts], *, engine: str = "auto", errors: list[RunError] | None = None, stats: Stats | None = None) -> None:
+    def __init__(
+        self, files: Iterable[FileFacts], *, engine: str = "auto", errors: list[RunError] | None = None, stats: Stats | None = None
+    ) -> None:
         self.files = sorted(files, key=lambda file: file.path)
         self.engine = engine
         self.errors = errors or []

@@ -52,8 +52,8 @@ class Regions:
             name = func[2] if func[0] == "attr" else func[1] if func[0] in ("global", "local") else ""
             if isinstance(name, str) and _CAPTURES.match(name):
                 for argument in (*event.a[2], *(value for _, value in event.a[3])):
-                    for target in self._functions(argument, function):
-                        self._add(target, function, event.span.line)
+                    for captured in self._functions(argument, function):
+                        self._add(captured, function, event.span.line)
             if any("cuda.graph" in text or "CUDAGraph" in text for text in map(_callee_text, event.withs)):
                 target = self.types.callee(event.a[1], function.owner)
                 if target is not None and target[0] == "function":
@@ -82,7 +82,7 @@ class Regions:
                 return found
         if expr[0] == "call":
             func = strip(expr[1])
-            if func[0] == "attr" and func[2] == "partial" or func[:2] == ("global", "partial"):
+            if (func[0] == "attr" and func[2] == "partial") or func[:2] == ("global", "partial"):
                 return self._functions(expr[2][0], function) if expr[2] else []
         return []
 

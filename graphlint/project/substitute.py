@@ -18,6 +18,7 @@ class Substitution:
         self._memo: dict[int, tuple[Expr, Expr]] = {}
 
     def __call__(self, expr: Expr) -> Expr:
+        """`expr` with its leaves replaced."""
         op = expr[0]
         if op in _LEAVES:
             return self.mapping.get(expr, expr)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from graphlint.extents import Extent
 from graphlint.facts.expr import ZERO, Expr, strip
 from graphlint.project.buffers import Buffer, Buffers
-from graphlint.project.counts import Counts
+from graphlint.project.counts import Bias, Counts
 from graphlint.project.effect import CallSite, Effect
 from graphlint.project.effects import Effects
 from graphlint.project.expand import Expander
@@ -48,7 +48,15 @@ class Timelines:
     """Roots and their accesses (memoised)."""
 
     def __init__(
-        self, index: Index, types: Types, views: Views, counts: Counts, effects: Effects, expander: Expander, buffers: Buffers, regions: Regions,
+        self,
+        index: Index,
+        types: Types,
+        views: Views,
+        counts: Counts,
+        effects: Effects,
+        expander: Expander,
+        buffers: Buffers,
+        regions: Regions,
     ) -> None:
         self.index = index
         self.types = types
@@ -123,7 +131,7 @@ class Timelines:
         buffer = self.buffers.of(view.path, cls, function.module)
         if buffer is None:
             return None
-        bias = "lower" if effect.kind in ("write", "fill", "update") else "upper"
+        bias: Bias = "lower" if effect.kind in ("write", "fill", "update") else "upper"
         lo_expr, hi_expr, axis = view.lo, view.hi, view.axis
         whole = view.whole
         if effect.kernel is not None:
@@ -136,7 +144,7 @@ class Timelines:
             if interval[1] is not None and strip(interval[1])[0] != "unknown":
                 hi_expr = interval[1] if view.lo is None else ("bin", "+", view.lo, interval[1])
         lo = Extent.number(0) if lo_expr is None else self.counts.of(lo_expr, cls, function.module, bias)
-        hi = Extent.unknown() if hi_expr is None else self.counts.of(hi_expr, cls, function.module, bias)  # type: ignore[arg-type]
+        hi = Extent.unknown() if hi_expr is None else self.counts.of(hi_expr, cls, function.module, bias)
         hi_max = hi if hi_expr is None or bias == "upper" else self.counts.of(hi_expr, cls, function.module, "cover")
         if hi_expr is None and not whole:
             whole = lo_expr is None and effect.kernel is None

@@ -84,8 +84,8 @@ class Types:
             return self.annotation(head) if name not in _CONTAINERS else None
         if note[0] == "const" and isinstance(note[1], str) and note[1].isidentifier():
             return None
-        found = self.index.resolve(note)
-        return found[1] if found is not None and found[0] == "class" else None
+        resolved = self.index.resolve(note)
+        return resolved[1] if resolved is not None and resolved[0] == "class" else None
 
     def element_annotation(self, note: Expr | None) -> str | None:
         """Class id of the elements of a container annotation."""
@@ -213,9 +213,9 @@ class Types:
             return self.index.resolve(func)
         if func[0] in ("if", "phi", "or") and depth < _DEPTH:
             for part in func[2:] if func[0] == "if" else func[1:]:
-                found = self.callee(part, self_class, depth + 1)
-                if found is not None:
-                    return found
+                chosen = self.callee(part, self_class, depth + 1)
+                if chosen is not None:
+                    return chosen
             return None
         if func[0] == "attr":
             direct = self.index.resolve(func)
@@ -226,8 +226,8 @@ class Types:
                 start = self.index.resolve(base[2][0]) if base[2] else None
                 if start is None or start[0] != "class":
                     return None
-                found = self.index.after(self_class or start[1], start[1], func[2])
-                return ("function", found) if found else None
+                inherited = self.index.after(self_class or start[1], start[1], func[2])
+                return ("function", inherited) if inherited else None
             owner = self.of(func[1], self_class, depth)
             if owner is not None:
                 method = self.index.method(owner, func[2])

@@ -12,10 +12,34 @@ from graphlint.project.types import Types
 #: attributes that name one half of a mirrored buffer (CpuGpuBuffer, UvaBackedTensor, SGLang pinned twins)
 HALVES = frozenset({"np", "cpu", "gpu", "uva", "np_array", "cpu_tensor", "data", "T", "mT", "tensor"})
 #: methods that return the same storage
-SAME_STORAGE = frozenset({
-    "view", "reshape", "unsqueeze", "squeeze", "flatten", "contiguous", "detach", "numpy", "expand", "view_as", "t", "transpose", "permute",
-    "as_strided", "unflatten", "expand_as", "cpu_", "zero_", "fill_", "copy_", "clamp_", "add_", "sub_", "mul_",
-})
+SAME_STORAGE = frozenset(
+    {
+        "view",
+        "reshape",
+        "unsqueeze",
+        "squeeze",
+        "flatten",
+        "contiguous",
+        "detach",
+        "numpy",
+        "expand",
+        "view_as",
+        "t",
+        "transpose",
+        "permute",
+        "as_strided",
+        "unflatten",
+        "expand_as",
+        "cpu_",
+        "zero_",
+        "fill_",
+        "copy_",
+        "clamp_",
+        "add_",
+        "sub_",
+        "mul_",
+    }
+)
 _DEPTH = 16
 
 
@@ -91,7 +115,11 @@ class Views:
                 if alias is not None:
                     return alias
             method = self.index.method(owner, name)
-            if method is not None and not bindings and any(strip(d)[:2] == ("global", "property") for d in self.index.functions[method].fact.decorators):
+            if (
+                method is not None
+                and not bindings
+                and any(strip(d)[:2] == ("global", "property") for d in self.index.functions[method].fact.decorators)
+            ):
                 value = self._returned(method, {("param", method, "self"): base})
                 return self.of(value, self_class, depth + 1) if value is not None else None
         container = self.of_path(base, self_class, depth + 1)
@@ -259,11 +287,17 @@ class Views:
         function = self.index.functions[function_id].fact
         mapping: dict[Expr, Expr] = {}
         positional = [p for p in function.params if p.kind == "pos"]
-        if receiver is not None and positional and function.owner is not None and function.parent is None and not _is_static(function.decorators):
+        if (
+            receiver is not None
+            and positional
+            and function.owner is not None
+            and function.parent is None
+            and not _is_static(function.decorators)
+        ):
             mapping["param", function_id, positional[0].name] = receiver
             positional = positional[1:]
         if not any(arg[0] == "star" for arg in call[2]):
-            for param, arg in zip(positional, call[2]):
+            for param, arg in zip(positional, call[2], strict=False):
                 mapping["param", function_id, param.name] = arg
         names = {p.name for p in function.params}
         for name, value in call[3]:
@@ -281,9 +315,8 @@ class Views:
         if func[0] != "attr":
             return None
         base = strip(func[1])
-        if base[0] == "call" and strip(base[1])[:2] == ("global", "super") and len(base[2]) > 1:
-            return base[2][1]
-        return func[1]
+        receiver: Expr = base[2][1] if base[0] == "call" and strip(base[1])[:2] == ("global", "super") and len(base[2]) > 1 else func[1]
+        return receiver
 
     def inline(self, call: Expr, self_class: str | None) -> Expr | None:
         """The value a call of a project function returns, in the caller's terms (one return, or the first that is not None)."""
@@ -307,7 +340,8 @@ def find_data_ptr(expr: Expr) -> Expr | None:
         if node[0] == "call":
             func = strip(node[1])
             if func[0] == "attr" and func[2] == "data_ptr":
-                return func[1]
+                tensor: Expr = func[1]
+                return tensor
         stack.extend(children(node))
     return None
 

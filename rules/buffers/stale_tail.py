@@ -1,17 +1,17 @@
-'''Host code writes the live prefix of a persistent buffer, a reader uses a larger bound, and nobody fills the tail in between.
+"""Host code writes the live prefix of a persistent buffer, a reader uses a larger bound, and nobody fills the tail in between.
 
 ## What it does
-Follows every persistent buffer through one step: prefix writes (`buf[:n] = x`, `copy_`, `out=`, `_foreach_copy_`), fills, and readers, through
-calls, local views, mirrored halves and attributes of other objects. A writer that ends at the live count, with a reader that goes on to a
-padded count or the capacity, and no fill on the way, is reported.
+Follows every persistent buffer through one step: prefix writes (`buf[:n] = x`, `copy_`, `out=`, `_foreach_copy_`), fills, and readers,
+through calls, local views, mirrored halves and attributes of other objects. A writer that ends at the live count, with a reader that goes
+on to a padded count or the capacity, and no fill on the way, is reported.
 
 ## Why it fails under graphs
 The replayed graph has the padded shape of its capture. It reads the rows between the live and the padded count, which hold the values of an
 earlier, larger batch: a state index of a finished request, a position beyond the table, a slot that someone else owns by now.
 
 ## Known problems
-Rows that a reader provably ignores (its own guard on a length that *is* padded) are reported with the severity of the buffer's meaning, unless
-the reader's guard is in the same kernel. Order between two step functions that the project calls from outside is not known.
+Rows that a reader provably ignores (its own guard on a length that *is* padded) are reported with the severity of the buffer's meaning,
+unless the reader's guard is in the same kernel. Order between two step functions that the project calls from outside is not known.
 
 ## Example
     self.idx_mapping[:num_reqs].copy_(idx_mapping)
@@ -23,22 +23,34 @@ the reader's guard is in the same kernel. Order between two step functions that 
     self.manager.run_fullgraph(desc)
 
 ## Fix safety
-A tail fill beside the write touches no live lane. The value is the engine's to choose: 0 for lengths, the last offset for offsets, the sentinel
-its readers test for indices.
+A tail fill beside the write touches no live lane. The value is the engine's to choose: 0 for lengths, the last offset for offsets, the
+sentinel its readers test for indices.
 
 ## How it is confirmed
 By running the reading kernel over the buffer as the schedule of the witness leaves it.
 
 ## References
 vllm-project/vllm#47066 (`idx_mapping`), sgl-project/sglang#10892 (`positions`), vLLM 0.21.0 `_build_attention_metadata`.
-'''
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from textwrap import dedent, indent
 
-from graphlint.api import Example, Finding, Project, Rule, decided, make_finding, severity_of, show, stale_confidence, stale_trace, stale_witness
+from graphlint.api import (
+    Example,
+    Finding,
+    Project,
+    Rule,
+    decided,
+    make_finding,
+    severity_of,
+    show,
+    stale_confidence,
+    stale_trace,
+    stale_witness,
+)
 
 
 def check(project: Project) -> Iterator[Finding]:
@@ -51,8 +63,14 @@ def check(project: Project) -> Iterator[Finding]:
         wrote = show(write.hi_expr) if write.hi_expr is not None else "?"
         upto = show(reader.hi_expr) if reader.hi_expr is not None else "its capacity"
         yield make_finding(
-            rule=RULE.id, name=RULE.name, severity=severity_of(buffer), confidence=stale_confidence(stale), site=decided(stale),
-            buffer=buffer.name, trace=stale_trace(stale), witness=stale_witness(stale),
+            rule=RULE.id,
+            name=RULE.name,
+            severity=severity_of(buffer),
+            confidence=stale_confidence(stale),
+            site=decided(stale),
+            buffer=buffer.name,
+            trace=stale_trace(stale),
+            witness=stale_witness(stale),
             message=(
                 f"`{buffer.name}` ({buffer.meaning}) is written up to `{wrote}` ({write.hi}), but read up to `{upto}` ({reader.hi}) "
                 f"and nothing fills the lanes between"
@@ -76,8 +94,12 @@ def _engine(step: str, captured: str = "return self.sample(self.idx_mapping[:num
             def generate(self, num_reqs, num_tokens):
         """
     return (
-        dedent(head) + indent(dedent(captured).strip(), " " * 8) + "\n\n    def propose(self, num_reqs, idx_mapping, desc):\n"
-        + indent(dedent(step).strip(), " " * 8) + "\n        self.manager.run_fullgraph(desc)\n" + indent(dedent(extra), " " * 4)
+        dedent(head)
+        + indent(dedent(captured).strip(), " " * 8)
+        + "\n\n    def propose(self, num_reqs, idx_mapping, desc):\n"
+        + indent(dedent(step).strip(), " " * 8)
+        + "\n        self.manager.run_fullgraph(desc)\n"
+        + indent(dedent(extra), " " * 4)
     )
 
 

@@ -1,14 +1,14 @@
-'''A padded token count reaches attention metadata on a path where the graph mode need not be FULL.
+"""A padded token count reaches attention metadata on a path where the graph mode need not be FULL.
 
 ## What it does
-Follows the token count of attention metadata back from the metadata's constructor, through parameters, to the call that decides it. If that call
-hands over the padded count of a batch descriptor without asking for the FULL mode, it is reported. The legal form picks the padded count under
-FULL and the live one (the last query offset) otherwise.
+Follows the token count of attention metadata back from the metadata's constructor, through parameters, to the call that decides it. If
+that call hands over the padded count of a batch descriptor without asking for the FULL mode, it is reported. The legal form picks the
+padded count under FULL and the live one (the last query offset) otherwise.
 
 ## Why it fails under graphs
-Only FULL graphs pad requests together with tokens. Under PIECEWISE, and in eager steps padded across data-parallel ranks, the padded tokens
-belong to no request: `num_actual_tokens` no longer equals `query_start_loc[-1]`, and a backend that divides or slices by it asserts, or reads
-per-request rows past those of this step.
+Only FULL graphs pad requests together with tokens. Under PIECEWISE, and in eager steps padded across data-parallel ranks, the padded
+tokens belong to no request: `num_actual_tokens` no longer equals `query_start_loc[-1]`, and a backend that divides or slices by it
+asserts, or reads per-request rows past those of this step.
 
 ## Known problems
 A caller that can only run FULL by construction is not recognised unless the mode is narrowed in view.
@@ -28,7 +28,7 @@ Decode planned by padded tokens over per-request offsets that were written for l
 
 ## References
 vllm-project/vllm#56181, vllm-project/vllm#55458.
-'''
+"""
 
 from __future__ import annotations
 
@@ -43,7 +43,13 @@ def check(project: Project) -> Iterator[Finding]:
     for decision in project.padded_metadata:
         value = show(decision.value)
         yield make_finding(
-            rule=RULE.id, name=RULE.name, severity="error", confidence="medium", site=decision.site, buffer=None, witness=_WITNESS,
+            rule=RULE.id,
+            name=RULE.name,
+            severity="error",
+            confidence="medium",
+            site=decision.site,
+            buffer=None,
+            witness=_WITNESS,
             trace=[
                 point(decision.site, f"passes `{value}` (padded tokens) as `{decision.parameter}` in every mode"),
                 point(decision.sink, "which becomes the token count of the attention metadata"),
@@ -67,7 +73,7 @@ _WITNESS = Witness(
 
 
 def _drafter(step: str, extra: str = "") -> str:
-    text = '''
+    text = """
     from dataclasses import dataclass
     from vllm.config.compilation import CUDAGraphMode
 
@@ -88,7 +94,7 @@ def _drafter(step: str, extra: str = "") -> str:
     class Drafter:
         def propose(self, num_reqs, query_start_loc, batch_desc: BatchExecutionDescriptor):
             {step}{extra}
-    '''
+    """
     return dedent(text).format(step=step.strip().replace("\n", "\n        "), extra=extra)
 
 
@@ -107,7 +113,10 @@ RULE = Rule(
         Example("descriptor's count as it is", _drafter("return build_attn_metadata(num_reqs, batch_desc.num_tokens, query_start_loc)")),
         Example(
             "through a local and a helper",
-            _drafter("padded = batch_desc.num_tokens\nreturn self._metadata(num_reqs, num_tokens_padded=padded, query_start_loc=query_start_loc)", _HELPER),
+            _drafter(
+                "padded = batch_desc.num_tokens\nreturn self._metadata(num_reqs, num_tokens_padded=padded, query_start_loc=query_start_loc)",
+                _HELPER,
+            ),
         ),
         Example(
             "the test for FULL comes after",

@@ -1,17 +1,17 @@
-'''A per-request buffer is sliced, sized or planned by a token count.
+"""A per-request buffer is sliced, sized or planned by a token count.
 
 ## What it does
-Every buffer has a unit, from its allocation and its writers. A buffer with one entry a request that is sliced by a count of tokens is reported,
-wherever the two counts need not be equal.
+Every buffer has a unit, from its allocation and its writers. A buffer with one entry a request that is sliced by a count of tokens is
+reported, wherever the two counts need not be equal.
 
 ## Why it fails under graphs
-With one token a request both counts agree, so nothing shows in tests. With speculative decoding, or with tokens padded to a capture size while
-requests are not (PIECEWISE, data-parallel padding), the slice is longer than the batch: its rows beyond the last request are bogus requests with
-an older step's states and offsets, or Python clamps the slice silently at the end of the buffer.
+With one token a request both counts agree, so nothing shows in tests. With speculative decoding, or with tokens padded to a capture size
+while requests are not (PIECEWISE, data-parallel padding), the slice is longer than the batch: its rows beyond the last request are bogus
+requests with an older step's states and offsets, or Python clamps the slice silently at the end of the buffer.
 
 ## Known problems
-Paths that only ever see one token a request are recognised by a guard that says so; a contract that only callers know is not. Counts of a part of
-the batch (`num_decode_tokens`) are reported as warnings.
+Paths that only ever see one token a request are recognised by a guard that says so; a contract that only callers know is not. Counts of a
+part of the batch (`num_decode_tokens`) are reported as warnings.
 
 ## Example
     rows = metadata.num_actual_tokens
@@ -29,7 +29,7 @@ Decode planned by padded tokens over per-request offsets that were written for l
 
 ## References
 vllm-project/vllm#45100 (GDN state indices), vllm-project/vllm#39773 (FlashInfer `paged_kv_indptr`).
-'''
+"""
 
 from __future__ import annotations
 
@@ -54,8 +54,14 @@ def check(project: Project) -> Iterator[Finding]:
             trace.append(point(place(writer.effect), f"is written up to `{written}` ({writer.hi})"))
         trace.append(point(place(access.effect), f"is sliced up to `{bound}` ({access.hi})"))
         yield make_finding(
-            rule=RULE.id, name=RULE.name, severity="warning" if mismatch.partial else severity_of(buffer), confidence="medium",
-            site=place(access.effect), buffer=buffer.name, trace=trace, witness=_WITNESS,
+            rule=RULE.id,
+            name=RULE.name,
+            severity="warning" if mismatch.partial else severity_of(buffer),
+            confidence="medium",
+            site=place(access.effect),
+            buffer=buffer.name,
+            trace=trace,
+            witness=_WITNESS,
             message=f"`{buffer.name}` ({buffer.meaning}) has one entry a request but is sliced by `{bound}`, a count of tokens",
         )
 
@@ -71,7 +77,7 @@ _WITNESS = Witness(
 
 
 def _builder(body: str) -> str:
-    text = '''
+    text = """
     import torch
     from vllm.v1.attention.backend import CommonAttentionMetadata
 
@@ -83,7 +89,7 @@ def _builder(body: str) -> str:
 
         def build(self, num_reqs, num_actual_tokens, indices, cu_lens):
             {body}
-    '''
+    """
     return dedent(text).format(body=body.strip().replace("\n", "\n        "))
 
 
@@ -104,7 +110,9 @@ RULE = Rule(
         ),
         Example(
             "through a local name",
-            _builder("rows = num_actual_tokens\nself.state_indices[:num_reqs] = indices\nreturn Metadata(state_indices=self.state_indices[:rows])"),
+            _builder(
+                "rows = num_actual_tokens\nself.state_indices[:num_reqs] = indices\nreturn Metadata(state_indices=self.state_indices[:rows])"
+            ),
             ("state_indices",),
         ),
         Example(
@@ -114,7 +122,10 @@ RULE = Rule(
         ),
     ),
     good=(
-        Example("sliced by requests", _builder("self.state_indices[:num_reqs].copy_(indices)\nreturn Metadata(rows=self.state_indices[:num_reqs])")),
+        Example(
+            "sliced by requests",
+            _builder("self.state_indices[:num_reqs].copy_(indices)\nreturn Metadata(rows=self.state_indices[:num_reqs])"),
+        ),
         Example(
             "near miss: a guard proves one token a request",
             _builder("if num_actual_tokens == num_reqs:\n    return Metadata(rows=self.state_indices[:num_actual_tokens])\nreturn None"),

@@ -1,12 +1,13 @@
-'''A kernel path returns after it wrote some outputs of its lane and leaves the others stale.
+"""A kernel path returns after it wrote some outputs of its lane and leaves the others stale.
 
 ## What it does
-Looks at every way a program of a kernel can end. A path that returns early after storing to some of the per-lane outputs, while the full path
-stores to more of them, leaves the rest of that lane as an older step left it.
+Looks at every way a program of a kernel can end. A path that returns early after storing to some of the per-lane outputs, while the full
+path stores to more of them, leaves the rest of that lane as an older step left it.
 
 ## Why it fails under graphs
-The early return is there for padded or empty lanes: they get a length, but not the indices that go with it. The buffer is persistent, the reader
-is captured for all lanes, and a kernel that takes the maximum over lanes, prefetches indices, or trusts another length reads the stale row.
+The early return is there for padded or empty lanes: they get a length, but not the indices that go with it. The buffer is persistent, the
+reader is captured for all lanes, and a kernel that takes the maximum over lanes, prefetches indices, or trusts another length reads the
+stale row.
 
 ## Known problems
 A reader that is proved to stop at the stored length makes the stale indices harmless; that proof is not attempted, so confidence is medium.
@@ -32,7 +33,7 @@ The kernel runs with an empty lane over poisoned outputs: poison that survives i
 
 ## References
 vllm-project/vllm#51538 (`_compute_dspark_noncausal_swa_indices_kernel`).
-'''
+"""
 
 from __future__ import annotations
 
@@ -47,8 +48,13 @@ def check(project: Project) -> Iterator[Finding]:
     for skipped in project.skipped_outputs:
         condition = " and ".join(show(test) for test in skipped.conditions) or "this path"
         yield make_finding(
-            rule=RULE.id, name=RULE.name, severity="error" if skipped.is_index else "warning", confidence="medium", site=skipped.exit_site,
-            buffer=skipped.pointer, witness=lanes_witness("requests"),
+            rule=RULE.id,
+            name=RULE.name,
+            severity="error" if skipped.is_index else "warning",
+            confidence="medium",
+            site=skipped.exit_site,
+            buffer=skipped.pointer,
+            witness=lanes_witness("requests"),
             trace=[
                 point(skipped.written_site, f"`{skipped.written}` gets a value on every path"),
                 point(skipped.exit_site, f"returns when {condition}"),
@@ -59,7 +65,7 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _kernel(body: str) -> str:
-    text = '''
+    text = """
     import triton
     import triton.language as tl
 
@@ -73,7 +79,7 @@ def _kernel(body: str) -> str:
     class Builder:
         def build(self, num_reqs, seq_lens):
             gather[(num_reqs,)](self.lens, self.indices, seq_lens, self.table, 64, BLOCK=64)
-    '''
+    """
     return dedent(text).format(body=body.strip().replace("\n", "\n    "))
 
 
@@ -89,15 +95,28 @@ RULE = Rule(
     check=check,
     references=("vllm-project/vllm#51538",),
     bad=(
-        Example("length stored, indices not", _kernel(f"tl.store(lens_ptr + i, length)\nif length == 0:\n    return\n{_STORE}"), ("indices_ptr",)),
-        Example("zero stored on the early path only", _kernel(f"if length <= 0:\n    tl.store(lens_ptr + i, 0)\n    return\ntl.store(lens_ptr + i, length)\n{_STORE}"), ("indices_ptr",)),
-        Example("the shorter of two tests returns", _kernel(f"tl.store(lens_ptr + i, length)\nif length < 0:\n    return\n{_STORE}"), ("indices_ptr",)),
+        Example(
+            "length stored, indices not",
+            _kernel(f"tl.store(lens_ptr + i, length)\nif length == 0:\n    return\n{_STORE}"),
+            ("indices_ptr",),
+        ),
+        Example(
+            "zero stored on the early path only",
+            _kernel(f"if length <= 0:\n    tl.store(lens_ptr + i, 0)\n    return\ntl.store(lens_ptr + i, length)\n{_STORE}"),
+            ("indices_ptr",),
+        ),
+        Example(
+            "the shorter of two tests returns",
+            _kernel(f"tl.store(lens_ptr + i, length)\nif length < 0:\n    return\n{_STORE}"),
+            ("indices_ptr",),
+        ),
     ),
     good=(
         Example(
             "sentinel stored before the return",
             _kernel(
-                "tl.store(lens_ptr + i, length)\nif length == 0:\n    tl.store(indices_ptr + i * width + lanes, -1, mask=lanes < width)\n    return\n" + _STORE
+                "tl.store(lens_ptr + i, length)\nif length == 0:\n    tl.store(indices_ptr + i * width + lanes, -1, mask=lanes < width)\n    return\n"
+                + _STORE
             ),
         ),
         Example("near miss: the lane is skipped whole", _kernel(f"if length == 0:\n    return\ntl.store(lens_ptr + i, length)\n{_STORE}")),

@@ -1,12 +1,13 @@
-'''The tail fill of a buffer starts at a padded count, so the lanes between the live and the padded count stay stale.
+"""The tail fill of a buffer starts at a padded count, so the lanes between the live and the padded count stay stale.
 
 ## What it does
-Compares, for one buffer and one step, the end of what is written for live lanes with the start of what is filled behind it. Both exist, but the
-fill begins at a padded count (or the capacity) while the write ends at the live one: the lanes between keep the values of an older step.
+Compares, for one buffer and one step, the end of what is written for live lanes with the start of what is filled behind it. Both exist,
+but the fill begins at a padded count (or the capacity) while the write ends at the live one: the lanes between keep the values of an
+older step.
 
 ## Why it fails under graphs
-The fill looks right in every eager run, where padded and live counts agree. Under a graph the count handed to the filling code is the padded one.
-In a slot mapping the stale lanes are valid slots: padded rows then write their garbage keys and values over live KV cache.
+The fill looks right in every eager run, where padded and live counts agree. Under a graph the count handed to the filling code is the
+padded one. In a slot mapping the stale lanes are valid slots: padded rows then write their garbage keys and values over live KV cache.
 
 ## Known problems
 Counts whose state is not known (an argument of a function that nothing in the checkout calls) are not judged.
@@ -30,7 +31,7 @@ The kernel runs with a live count below the padded one over a buffer that holds 
 
 ## References
 vllm-project/vllm#36580 (`_compute_slot_mappings_kernel`).
-'''
+"""
 
 from __future__ import annotations
 
@@ -38,7 +39,17 @@ from collections.abc import Iterator
 from textwrap import dedent, indent
 
 from graphlint.api import (
-    Example, Finding, Project, Rule, make_finding, place, severity_of, show, stale_confidence, stale_trace, stale_witness,
+    Example,
+    Finding,
+    Project,
+    Rule,
+    make_finding,
+    place,
+    severity_of,
+    show,
+    stale_confidence,
+    stale_trace,
+    stale_witness,
 )
 
 
@@ -51,8 +62,14 @@ def check(project: Project) -> Iterator[Finding]:
         start = show(fill.lo_expr) if fill.lo_expr is not None else "?"
         end = show(write.hi_expr) if write.hi_expr is not None else "?"
         yield make_finding(
-            rule=RULE.id, name=RULE.name, severity=severity_of(write.buffer), confidence=stale_confidence(stale), site=place(fill.effect),
-            buffer=write.buffer.name, trace=stale_trace(stale), witness=stale_witness(stale),
+            rule=RULE.id,
+            name=RULE.name,
+            severity=severity_of(write.buffer),
+            confidence=stale_confidence(stale),
+            site=place(fill.effect),
+            buffer=write.buffer.name,
+            trace=stale_trace(stale),
+            witness=stale_witness(stale),
             message=(
                 f"the fill of `{write.buffer.name}` ({write.buffer.meaning}) starts at `{start}` ({fill.lo}), but what is written before it ends at "
                 f"`{end}` ({write.hi}): the lanes between keep an older step's values"
@@ -61,7 +78,7 @@ def check(project: Project) -> Iterator[Finding]:
 
 
 def _tables(main: str, pad: str, call: str = "self.compute(query_start_loc, positions, batch_desc.num_tokens)") -> str:
-    text = '''
+    text = """
     import torch
     import triton
     import triton.language as tl
@@ -92,7 +109,7 @@ def _tables(main: str, pad: str, call: str = "self.compute(query_start_loc, posi
         for j in range(start, end, BLOCK):
             lanes = j + tl.arange(0, BLOCK)
             {main}
-    '''
+    """
     return dedent(text).format(main=main, pad=indent(dedent(pad), " " * 8).strip(), call=call)
 
 
@@ -106,7 +123,7 @@ _LIVE = "live = tl.load(query_start_loc_ptr + i)\n" + _PAD.format(start="live", 
 
 
 def _host(fill: str) -> str:
-    text = '''
+    text = """
     import torch
 
     class Runner:
@@ -117,7 +134,7 @@ def _host(fill: str) -> str:
             self.positions[:total_num_scheduled_tokens].copy_(positions)
             {fill}
             return self.model(self.positions[:num_tokens_padded])
-    '''
+    """
     return dedent(text).format(fill=fill)
 
 
@@ -131,7 +148,9 @@ RULE = Rule(
     check=check,
     references=("vllm-project/vllm#36580",),
     bad=(
-        Example("pad loop from the padded argument", _tables(_MAIN, _PAD.format(start="num_tokens", stop="max_num_tokens")), ("slot_mapping",)),
+        Example(
+            "pad loop from the padded argument", _tables(_MAIN, _PAD.format(start="num_tokens", stop="max_num_tokens")), ("slot_mapping",)
+        ),
         Example("host fill from the padded count", _host("self.positions[num_tokens_padded:].fill_(0)"), ("positions",)),
         Example(
             "padded count computed by a helper",

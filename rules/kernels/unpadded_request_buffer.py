@@ -1,4 +1,4 @@
-'''A kernel writes a persistent buffer for live lanes only, while a padded or captured reader sees more.
+"""A kernel writes a persistent buffer for live lanes only, while a padded or captured reader sees more.
 
 ## What it does
 Follows every persistent buffer that is handed to a Triton kernel. The kernel's stores cover an interval of lanes, in terms of its grid and
@@ -42,7 +42,7 @@ confirm the finding.
 
 ## References
 vllm-project/vllm#39773 (`last_token_indices`), vllm-project/vllm compare v0.32.0...v0.33.0 (block tables), sgl-project/sglang#22958.
-'''
+"""
 
 from __future__ import annotations
 
@@ -50,7 +50,18 @@ from collections.abc import Iterator
 from textwrap import dedent
 
 from graphlint.api import (
-    Example, Finding, Project, Rule, make_finding, place, severity_of, show, stale_confidence, stale_trace, stale_witness, symbol_of,
+    Example,
+    Finding,
+    Project,
+    Rule,
+    make_finding,
+    place,
+    severity_of,
+    show,
+    stale_confidence,
+    stale_trace,
+    stale_witness,
+    symbol_of,
 )
 
 
@@ -64,8 +75,14 @@ def check(project: Project) -> Iterator[Finding]:
         padded = f"; it pads {', '.join(stale.siblings[:3])}" if stale.siblings else ""
         upto = show(reader.hi_expr) if reader.hi_expr is not None else "its capacity"
         yield make_finding(
-            rule=RULE.id, name=RULE.name, severity=severity_of(buffer), confidence=stale_confidence(stale), site=place(write.effect),
-            buffer=buffer.name, trace=stale_trace(stale), witness=stale_witness(stale),
+            rule=RULE.id,
+            name=RULE.name,
+            severity=severity_of(buffer),
+            confidence=stale_confidence(stale),
+            site=place(write.effect),
+            buffer=buffer.name,
+            trace=stale_trace(stale),
+            witness=stale_witness(stale),
             message=(
                 f"`{symbol_of(place(write.effect))}` writes `{buffer.name}` ({buffer.meaning}) for {write.hi} only, but it is read up to `{upto}` "
                 f"({reader.hi}) and nothing fills the lanes between{padded}"
@@ -144,7 +161,11 @@ RULE = Rule(
     check=check,
     references=("vllm-project/vllm#39773", "sgl-project/sglang#22958"),
     bad=(
-        Example("grid of live requests", _engine("prepare[(num_reqs,)](self.last_token_indices, query_start_loc)", _LIVE_ONLY), ("last_token_indices",)),
+        Example(
+            "grid of live requests",
+            _engine("prepare[(num_reqs,)](self.last_token_indices, query_start_loc)", _LIVE_ONLY),
+            ("last_token_indices",),
+        ),
         Example(
             "padded grid that returns without a store",
             _engine("prepare[(desc.num_reqs,)](self.last_token_indices, query_start_loc, num_reqs)", _PADDED_GRID.format(pad="pass")),
@@ -153,7 +174,8 @@ RULE = Rule(
         Example(
             "extra program whose loop stores nothing",
             _engine(
-                "prepare[(num_reqs + 1,)](self.last_token_indices, query_start_loc, self.max_num_reqs, BLOCK=128)", _EXTRA_PROGRAM.format(pad="pass"),
+                "prepare[(num_reqs + 1,)](self.last_token_indices, query_start_loc, self.max_num_reqs, BLOCK=128)",
+                _EXTRA_PROGRAM.format(pad="pass"),
             ),
             ("last_token_indices",),
         ),
@@ -161,7 +183,10 @@ RULE = Rule(
     good=(
         Example(
             "padded grid that stores the pad value",
-            _engine("prepare[(desc.num_reqs,)](self.last_token_indices, query_start_loc, num_reqs)", _PADDED_GRID.format(pad="tl.store(last_ptr + i, 0)")),
+            _engine(
+                "prepare[(desc.num_reqs,)](self.last_token_indices, query_start_loc, num_reqs)",
+                _PADDED_GRID.format(pad="tl.store(last_ptr + i, 0)"),
+            ),
         ),
         Example(
             "extra program pads",
@@ -172,7 +197,9 @@ RULE = Rule(
         ),
         Example(
             "near miss: the host fills the tail before replay",
-            _engine("prepare[(num_reqs,)](self.last_token_indices, query_start_loc)\nself.last_token_indices[num_reqs:].fill_(0)", _LIVE_ONLY),
+            _engine(
+                "prepare[(num_reqs,)](self.last_token_indices, query_start_loc)\nself.last_token_indices[num_reqs:].fill_(0)", _LIVE_ONLY
+            ),
         ),
         Example(
             "whole buffer cleared before the launch",

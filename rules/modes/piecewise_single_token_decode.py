@@ -1,13 +1,13 @@
-'''A graph manager for decodes of one token a request may be given a PIECEWISE mode.
+"""A graph manager for decodes of one token a request may be given a PIECEWISE mode.
 
 ## What it does
 Computes the set of modes that can reach the construction of a CUDA-graph manager whose decode query length is 1. If PIECEWISE (or
 FULL_AND_PIECEWISE) is among them, it is reported.
 
 ## Why it fails under graphs
-A PIECEWISE graph pads the number of tokens to a capture size and leaves the number of requests alone. With one token a request the two counts
-are equal in every eager run, so backends slice per-request metadata by the token count. Padded, they read rows of the offsets that an older
-step wrote: FlashInfer attends over pages of finished requests.
+A PIECEWISE graph pads the number of tokens to a capture size and leaves the number of requests alone. With one token a request the two
+counts are equal in every eager run, so backends slice per-request metadata by the token count. Padded, they read rows of the offsets that
+an older step wrote: FlashInfer attends over pages of finished requests.
 
 ## Known problems
 A manager class that itself refuses PIECEWISE is not seen as safe.
@@ -32,7 +32,7 @@ Decode planned by padded tokens over per-request offsets written for live reques
 
 ## References
 vllm-project/vllm#39773.
-'''
+"""
 
 from __future__ import annotations
 
@@ -47,7 +47,12 @@ def check(project: Project) -> Iterator[Finding]:
         if manager.query_len != 1 or not manager.modes & {"PIECEWISE", "FULL_AND_PIECEWISE"}:
             continue
         yield make_finding(
-            rule=RULE.id, name=RULE.name, severity="error", confidence="high" if manager.query_len_named else "medium", site=manager.site, buffer=None,
+            rule=RULE.id,
+            name=RULE.name,
+            severity="error",
+            confidence="high" if manager.query_len_named else "medium",
+            site=manager.site,
+            buffer=None,
             trace=[
                 point(manager.origin, f"`{show(manager.mode)}` may be {', '.join(sorted(manager.modes))}"),
                 point(manager.site, f"`{manager.class_name}` gets it with a query length of 1"),
@@ -115,7 +120,8 @@ RULE = Rule(
         Example("near miss: more than one token a request", _HEAD + _MAKE.format("self.num_speculative_steps + 1")),
         Example(
             "narrowed by an expression",
-            _HEAD + "        mode = CUDAGraphMode.FULL_DECODE_ONLY if self.graphs else CUDAGraphMode.NONE\n"
+            _HEAD
+            + "        mode = CUDAGraphMode.FULL_DECODE_ONLY if self.graphs else CUDAGraphMode.NONE\n"
             + _MAKE.format("decode_query_len=1").replace("cudagraph_mode,", "mode,"),
         ),
     ),

@@ -1,11 +1,11 @@
-'''The resolved CUDA-graph mode that is passed in is overwritten from the raw configuration before anybody reads it.
+"""The resolved CUDA-graph mode that is passed in is overwritten from the raw configuration before anybody reads it.
 
 ## What it does
 Reports a parameter that holds a CUDA-graph mode and is assigned anew, from a field of the configuration, before its first use.
 
 ## Why it fails under graphs
-The caller resolved the mode after asking every attention backend what it supports. The configuration still holds what the user wished for. The
-callee captures graphs in a mode that a backend has refused.
+The caller resolved the mode after asking every attention backend what it supports. The configuration still holds what the user wished
+for. The callee captures graphs in a mode that a backend has refused.
 
 ## Known problems
 None known: the parameter is dead, so either the parameter or the assignment is wrong.
@@ -27,7 +27,7 @@ By reading: the parameter has no use before the assignment.
 
 ## References
 vllm-project/vllm#43340.
-'''
+"""
 
 from __future__ import annotations
 
@@ -40,7 +40,12 @@ def check(project: Project) -> Iterator[Finding]:
     """Mode parameters shadowed by a configuration field before their first use."""
     for shadow in project.shadowed_modes:
         yield make_finding(
-            rule=RULE.id, name=RULE.name, severity="error", confidence="high", site=shadow.site, buffer=None,
+            rule=RULE.id,
+            name=RULE.name,
+            severity="error",
+            confidence="high",
+            site=shadow.site,
+            buffer=None,
             trace=[
                 point(shadow.parameter_site, f"the caller passes the resolved `{shadow.name}`"),
                 point(shadow.site, f"is replaced by `{show(shadow.value)}` before anybody reads it"),
@@ -68,11 +73,13 @@ RULE = Rule(
     bad=(
         Example(
             "overwritten at once",
-            _HEAD + "        cudagraph_mode = self.vllm_config.compilation_config.cudagraph_mode\n        self.manager = Manager(cudagraph_mode)\n",
+            _HEAD
+            + "        cudagraph_mode = self.vllm_config.compilation_config.cudagraph_mode\n        self.manager = Manager(cudagraph_mode)\n",
         ),
         Example(
             "overwritten through a local configuration",
-            _HEAD + "        config = self.vllm_config.compilation_config\n        cudagraph_mode = config.cudagraph_mode\n        self.manager = Manager(cudagraph_mode)\n",
+            _HEAD
+            + "        config = self.vllm_config.compilation_config\n        cudagraph_mode = config.cudagraph_mode\n        self.manager = Manager(cudagraph_mode)\n",
         ),
         Example(
             "overwritten in a function",
@@ -84,7 +91,8 @@ RULE = Rule(
         Example("used as it is", _HEAD + "        self.manager = Manager(cudagraph_mode)\n"),
         Example(
             "near miss: narrowed from itself",
-            _HEAD + "        if cudagraph_mode.decode_mode() == CUDAGraphMode.FULL:\n            cudagraph_mode = CUDAGraphMode.FULL_DECODE_ONLY\n"
+            _HEAD
+            + "        if cudagraph_mode.decode_mode() == CUDAGraphMode.FULL:\n            cudagraph_mode = CUDAGraphMode.FULL_DECODE_ONLY\n"
             "        self.manager = Manager(cudagraph_mode)\n",
         ),
         Example(
