@@ -1,4 +1,7 @@
-"""Every built-in rule is held to the same form, and its examples are its tests: see CONTRIBUTING.md."""
+"""Every built-in rule is held to the same form, and the examples of an analysis rule are its tests: see CONTRIBUTING.md.
+
+The examples of a `DeploymentRule` are deployments, not sources: tests/config runs them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,8 @@ import re
 import pytest
 
 from graphlint import registry
-from graphlint.api import Example
+from graphlint.api import Example, Rule
+from graphlint.config.rules_api import DeploymentRule
 from graphlint.registry import RuleEntry
 from graphlint.runner import run_check
 from graphlint.settings import CheckOptions
@@ -17,16 +21,17 @@ HEADINGS = [
     "References",
 ]
 #: Raised as rules arrive, so that a pack which is lost on the way (an empty folder, a broken build) does not pass.
-MINIMUM_RULES = 2
+MINIMUM_RULES = 30
 
 RULES = registry.load()
+ANALYSIS = [entry for entry in RULES if isinstance(entry.rule, Rule)]
 by_rule = pytest.mark.parametrize("entry", list(RULES), ids=lambda entry: entry.rule.id)
 
 
 def examples(kind: str) -> pytest.MarkDecorator:
     cases = [
         pytest.param(entry, example, id=f"{entry.rule.id}-{example.name.replace(' ', '-')}")
-        for entry in RULES for example in getattr(entry.rule, kind)
+        for entry in ANALYSIS for example in getattr(entry.rule, kind)
     ]
     return pytest.mark.parametrize(("entry", "example"), cases)
 
@@ -35,6 +40,13 @@ def test_every_rule_file_loads():
     assert not RULES.errors
     assert len(RULES) == len(registry.rule_files(registry.built_in_pack()))
     assert len(RULES) >= MINIMUM_RULES
+
+
+def test_only_the_family_of_deployments_holds_deployment_rules():
+    families = {(entry.family, isinstance(entry.rule, DeploymentRule)) for entry in RULES}
+    assert ("deployment", True) in families
+    assert ("deployment", False) not in families
+    assert {family for family, deployment in families if deployment} == {"deployment"}
 
 
 @by_rule
@@ -59,8 +71,12 @@ def test_the_metadata_is_complete(entry: RuleEntry):
     assert rule.severity in ("error", "warning", "info")
     assert rule.status in ("preview", "stable")
     assert re.fullmatch(r"\d+\.\d+\.\d+", rule.since)
-    assert rule.tokens
-    assert all(isinstance(token, bytes) and len(token) >= 3 for token in rule.tokens)
+    if isinstance(rule, Rule):
+        assert rule.tokens
+        assert all(isinstance(token, bytes) and len(token) >= 3 for token in rule.tokens)
+    else:
+        assert not rule.tokens, "deployments are found by their files"
+        assert rule.check or rule.check_sglang
 
 
 @by_rule
