@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import time
-import traceback
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
 
 import msgspec
 
 from graphlint import registry as registry_module
+from graphlint.analysis import analyse
 from graphlint.api import Rule
 from graphlint.baseline.file import read
 from graphlint.baseline.match import Matched, match
 from graphlint.changes import since as changes_since
-from graphlint.finding import CONFIDENCES, SEVERITIES, Finding, Report, RunError, Severity, Stats
+from graphlint.finding import CONFIDENCES, SEVERITIES, Finding, Report, RunError, Severity
 from graphlint.fingerprints import set_fingerprints
-from graphlint.registry import Registry, RuleEntry
+from graphlint.registry import Registry
 from graphlint.scope import find_scope, matching
 from graphlint.settings import CheckOptions
 from graphlint.source.discovery import Discovery
@@ -43,20 +41,6 @@ Not reported where the answer is not known: the file does not parse, or a rule i
 ## Use instead
 Delete the comment, or the id.
 """
-
-
-class ProjectLike(Protocol):
-    """What the runner needs of `graphlint.project.Project`."""
-
-    @property
-    def errors(self) -> Sequence[RunError]:
-        """Files that could not be analysed."""
-        ...
-
-    @property
-    def stats(self) -> Stats:
-        """How many files were parsed, how many came from the cache."""
-        ...
 
 
 class Outcome(msgspec.Struct):
@@ -118,24 +102,17 @@ def run_check(
     collected = collect(looked_at, rules.tokens, given=given)
     sources = SourceText(given)
     missing = [RunError(path, "io", "no such file or folder") for path in discovery.missing]
-    errors = [*rules.errors, *missing, *collected.errors]
-    findings: list[Finding] = []
-    stats = Stats()
-    crashed: set[str] = {UNUSED}
-
-    project = _load_project(collected.files, options, progress, errors)
-    if project is not None:
-        errors.extend(project.errors)
-        stats = project.stats
-        selected = [entry for entry in rules if entry.rule.id in wanted and isinstance(entry.rule, Rule)]
-        for number, entry in enumerate(selected):
-            progress(f"checking {entry.rule.id}", number, len(selected))
-            if not _run_rule(entry, project, findings, errors):
-                crashed.add(entry.rule.id)
+    errors = [*rules.errors, *missing]
+    elsewhere = set(scope.context)
+    errors.extend(error for error in collected.errors if error.path not in elsewhere)
+    selected = [entry for entry in rules if entry.rule.id in wanted and isinstance(entry.rule, Rule)]
+    outcome = analyse(collected.files, selected, jobs=options.jobs, cache=options.cache, engine=options.engine, progress=progress)
+    errors.extend(error for error in outcome.errors if error.path not in elsewhere)
+    stats = outcome.stats
+    findings = outcome.findings
+    crashed = {UNUSED, *outcome.crashed}
     stats.files = len(reported)
-    if scope.context:
-        findings = [finding for finding in findings if finding.path in reported]
-        errors = [error for error in errors if error.path not in scope.context]
+    findings = [finding for finding in findings if finding.path not in elsewhere]
 
     for pattern, selectors in options.per_file_ignores.items():
         silent = rules.select(selectors)
@@ -149,7 +126,7 @@ def run_check(
     comments = {path: find_suppressions("\n".join(sources.lines(path))) for path in marked}
     kept = [finding for finding in findings if not _silenced(finding, comments.get(finding.path, ()))]
     suppressed = len(findings) - len(kept)
-    ran = wanted - crashed if project is not None else set()
+    ran = set() if outcome.failed else wanted - crashed
     if UNUSED in wanted:
         unused = [
             one for path, found in comments.items() if path not in broken for one in _unused(path, found, ran, rules)
@@ -172,38 +149,6 @@ def run_check(
         Report(shown, errors, stats), discovery, sources, suppressed, len(kept) - len(shown), options.failing_severity, rules,
         matched_baseline, len(scope.context),
     )
-
-
-def _load_project(
-    files: Sequence[SourceFile], options: CheckOptions, progress: ProgressCallback, errors: list[RunError]
-) -> ProjectLike | None:
-    """The joined project, or None (and an error) if the engine itself failed."""
-    from graphlint import project
-
-    try:
-        loaded: ProjectLike = project.load(files, jobs=options.jobs, cache=options.cache, engine=options.engine, progress=progress)
-    except Exception as error:  # noqa: BLE001  the report must come out whatever fails
-        errors.append(RunError("", "internal", f"the project could not be analysed: {_describe(error)}"))
-        return None
-    return loaded
-
-
-def _run_rule(entry: RuleEntry, project: ProjectLike, findings: list[Finding], errors: list[RunError]) -> bool:
-    """Run one rule; what it found before a crash is kept. Whether it ran to its end."""
-    try:
-        for finding in entry.rule.check(project):  # type: ignore[arg-type]
-            findings.append(finding)  # noqa: PERF402  one by one: those before a crash are kept
-    except Exception as error:  # noqa: BLE001  one rule's fault must not lose the others' findings
-        errors.append(RunError("", "rule", f"{entry.rule.id} {entry.rule.name} crashed: {_describe(error)}"))
-        return False
-    return True
-
-
-def _describe(error: BaseException) -> str:
-    """An exception and where it was raised, in one line."""
-    frames = traceback.extract_tb(error.__traceback__, limit=-1)
-    where = f" ({os.path.basename(frames[0].filename)}:{frames[0].lineno}, in {frames[0].name})" if frames else ""
-    return f"{type(error).__name__}: {error}{where}"
 
 
 def _order(finding: Finding) -> tuple[str, int, int, str, str]:

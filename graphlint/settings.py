@@ -32,6 +32,8 @@ class FileSettings(msgspec.Struct, rename="kebab", forbid_unknown_fields=True, o
     per_file_ignores: dict[str, list[str]] = {}
     #: folders of further rules; their Python files are executed
     rule_packs: list[str] = []
+    #: file of known findings that are not reported, written by `graphlint baseline`
+    baseline: str | None = None
 
 
 class CheckOptions(msgspec.Struct, kw_only=True):
@@ -53,6 +55,14 @@ class CheckOptions(msgspec.Struct, kw_only=True):
     per_file_ignores: Mapping[str, Sequence[str]] = {}
     #: the folder that `exclude` and `per_file_ignores` are relative to
     base: Path = Path()
+    #: the folder of the configuration file, if there is one
+    root: Path | None = None
+    #: whether the rest of the project is read where single files are checked
+    context: bool = True
+    #: findings listed in this file are not reported
+    baseline: Path | None = None
+    #: report only findings that touch a line changed since this git revision
+    diff_base: str | None = None
 
     @property
     def failing_severity(self) -> Severity:
@@ -85,7 +95,8 @@ def options(config: Path | None, given: Mapping[str, Any]) -> CheckOptions:
         settings = _read(config)
         base = config.parent
         merged = {field: getattr(settings, field) for field in FileSettings.__struct_fields__}
-        merged |= {"rule_packs": tuple(base / pack for pack in settings.rule_packs), "base": base}
+        merged |= {"rule_packs": tuple(base / pack for pack in settings.rule_packs), "base": base, "root": base}
+        merged["baseline"] = None if settings.baseline is None else base / settings.baseline
     chosen = CheckOptions(**(merged | {key: value for key, value in given.items() if value is not None}))
     if chosen.engine != "auto" and chosen.engine not in (known := engines()):
         raise ConfigError(f"there is no vocabulary of an engine {chosen.engine!r}; choose from auto, {', '.join(known)}")

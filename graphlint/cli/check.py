@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,8 +12,12 @@ from typing import TYPE_CHECKING
 import click
 
 from graphlint import report as formats
+from graphlint.cli.options import chosen, running, selection
+from graphlint.report.summary import counted
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from graphlint.runner import Outcome
     from graphlint.source.files import SourceFile
 
@@ -21,6 +27,9 @@ Examples:
   graphlint check --select GL2,GL301 --ignore GL208 vllm/v1
   graphlint check --output-format text --output-format json=findings.json vllm/
   graphlint check --min-confidence low --statistics vllm/
+  graphlint check --output-format sarif=out.sarif,html=out.html,text vllm/
+  graphlint check --diff-base origin/main      only what a branch brought in
+  graphlint check --baseline graphlint-baseline.txt vllm/
   graphlint check --stdin-filename vllm/v1/worker/foo.py - < foo.py
 
 \b
@@ -33,89 +42,113 @@ To silence one line:  `# graphlint: ignore[GL201] reason`  on it, or alone on th
 
 
 class FormatType(click.ParamType):  # type: ignore[type-arg]  # generic since click 8.2 only
-    """FORMAT or FORMAT=FILE."""
+    """FORMAT or FORMAT=FILE, or several of these with commas between them."""
 
     name = "FORMAT[=FILE]"
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str | None]:
-        """(format, file or None for standard output)."""
-        if isinstance(value, tuple):
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> list[tuple[str, str | None]]:
+        """(format, file or None for standard output) of each."""
+        if isinstance(value, list):
             return value
-        name, sign, file = str(value).partition("=")
         known = formats.available()
+        # a comma that no format follows belongs to the name of a file
+        return [self._one(part, known, param, ctx) for part in re.split(rf",(?=(?:{'|'.join(known)})(?:[=,]|$))", str(value))]
+
+    def _one(self, value: str, known: list[str], param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str | None]:
+        name, sign, file = value.partition("=")
         if name not in known:
-            self.fail(f"unknown format {name!r}; choose from {', '.join(known)}", param, ctx)
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(known)}"
+            self.fail(f"unknown format {name!r}; {hint}", param, ctx)
         if sign and not file:
             self.fail(f"{value!r} names no file", param, ctx)
         return name, file or None
 
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Names of formats."""
+        from click.shell_completion import CompletionItem
 
-def _split(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    """Options that take a comma-separated list and may be repeated."""
-    return tuple(part.strip() for value in values for part in value.split(",") if part.strip())
+        return [CompletionItem(name) for name in formats.available() if name.startswith(incomplete)]
 
 
 @click.command("check", epilog=EPILOG)
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")
-@click.option("--select", multiple=True, callback=_split, metavar="RULES", help="Only these: ids, family prefixes (GL2), names or ALL.")
-@click.option("--ignore", multiple=True, callback=_split, metavar="RULES", help="All rules but these.")
-@click.option(
-    "--severity", type=click.Choice(["info", "warning", "error"]),
-    help="Report nothing milder, and fail at this severity. Without it: report all, fail at warnings.",
-)
-@click.option(
-    "--min-confidence", type=click.Choice(["low", "medium", "high"]), help="Report nothing less sure than this.  [default: medium]",
-)
+@selection
 @click.option(
     "--output-format", "outputs", type=FormatType(), multiple=True, metavar="FORMAT[=FILE]",
     help=f"How to report, and where; may be repeated. Formats: {', '.join(formats.available())}.  [default: text]",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever the check finds or cannot read.")
 @click.option("--statistics", is_flag=True, help="Add a table of how often each rule reported.")
-@click.option("--engine", metavar="NAME", help="Vocabulary to read the code with: auto, vllm, sglang, ...  [default: auto]")
-@click.option("--jobs", "-j", type=click.IntRange(min=1), metavar="N", help="Processes to parse with.  [default: one a core]")
-@click.option("--no-cache", is_flag=True, help="Neither use nor write the cache of facts.")
-@click.option("--config", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-              help="Configuration to use, instead of the nearest graphlint.toml or pyproject.toml with [tool.graphlint].")
-@click.option("--no-config", is_flag=True, help="Use no configuration file.")
+@click.option("--baseline", type=click.Path(path_type=Path), metavar="FILE", help="Do not report the findings listed there.")
+@click.option(
+    "--stale-baseline", type=click.Choice(["auto", "shrink", "fail", "keep"]), default="auto", show_default=True,
+    help="Entries of the baseline whose finding is gone: remove them, fail, or leave them. auto: fail where $CI is set, else remove.",
+)
+@click.option("--diff-base", metavar="REV", help="Report only findings that touch a line changed since this git revision.")
+@click.option("--no-context", "context", flag_value=False, default=None,
+              help="Where single files are named, look at them alone: do not read the rest of their project.")
+@running
 @click.option("--stdin-filename", metavar="PATH", help="Read this file's text from standard input (PATHS may be `-`).")
 @click.pass_context
 def command(
-    ctx: click.Context, /, paths: tuple[str, ...], outputs: tuple[tuple[str, str | None], ...], exit_zero: bool, statistics: bool,
-    stdin_filename: str | None, no_cache: bool, config: Path | None, no_config: bool, **given_options: object,
+    ctx: click.Context, /, paths: tuple[str, ...], outputs: tuple[list[tuple[str, str | None]], ...], exit_zero: bool, statistics: bool,
+    stdin_filename: str | None, stale_baseline: str, **given_options: object,
 ) -> None:
     """Find CUDA-graph padding bugs in the Python files at or below PATHS (default: the current folder).
 
-    Folders are searched for .py files that git would not ignore; files are taken as they are.
+    Folders are searched for .py files that git would not ignore; files are taken as they are. A fault lies between files: where single
+    files are named, the rest of their project is read too (from the cache, as far as it has not changed), but not reported on.
     """
+    from graphlint.baseline.file import BaselineError
+    from graphlint.changes import ChangesError
     from graphlint.cli.progress import Progress
     from graphlint.finding import RunError
     from graphlint.registry import PackError, UnknownRule
     from graphlint.runner import run_check
-    from graphlint.settings import ConfigError, find_config, options
+    from graphlint.settings import ConfigError
 
-    if config and no_config:
-        raise click.UsageError("--config and --no-config exclude each other", ctx)
     try:
-        file = None if no_config else config or find_config(Path.cwd())
-        # an option that was not given leaves the word to the configuration
-        chosen = options(file, {"cache": not no_cache, **{key: value for key, value in given_options.items() if value != ()}})
+        options = chosen(ctx, given_options)
         given = _standard_input(stdin_filename, paths)
         targets = [path for path in paths if path != "-"] or ([] if given else ["."])
         with Progress() as progress:
-            outcome = run_check(targets, chosen, given=given, progress=progress)
-    except (ConfigError, PackError, UnknownRule) as error:
+            outcome = run_check(targets, options, given=given, progress=progress)
+    except (BaselineError, ChangesError, ConfigError, PackError, UnknownRule) as error:
         raise click.UsageError(str(error), ctx) from None
     nothing_there = bool(paths) and not outcome.discovery.files and not given
     if nothing_there:
         message = "no Python file found here (hidden, git-ignored and virtual-environment folders are skipped)"
         outcome.report.errors.extend(RunError(path, "io", message) for path in outcome.discovery.empty)
-    _write(ctx, outcome, outputs or (("text", None),), statistics)
+    _write(ctx, outcome, [one for several in outputs for one in several] or [("text", None)], statistics)
+    fresh = _tend_baseline(ctx, outcome, stale_baseline, on_disk=not given)
     if outcome.discovery.missing or nothing_there:
         ctx.exit(2)
     if exit_zero:
         ctx.exit(0)
-    ctx.exit(2 if outcome.report.errors else 1 if outcome.fails() else 0)
+    ctx.exit(2 if outcome.report.errors else 1 if outcome.fails() or not fresh else 0)
+
+
+def _tend_baseline(ctx: click.Context, outcome: Outcome, policy: str, *, on_disk: bool) -> bool:
+    """Deal with entries whose finding is gone; False if the run must fail for them."""
+    matched = outcome.baseline
+    if matched is None or not matched.stale or policy == "keep" or not on_disk:
+        return True
+    file = os.path.relpath(matched.file)
+    count = counted(len(matched.stale), "finding")
+    if policy == "fail" or (policy == "auto" and os.environ.get("CI", "").lower() not in ("", "0", "false")):
+        for entry in matched.stale:
+            click.echo(f"stale: {entry.path}: {entry.rule} {entry.symbol} {entry.buffer}".rstrip(), err=True)
+        click.echo(f"error: {file} lists {count} that no longer occur; run `graphlint baseline prune` and commit it", err=True)
+        return False
+    from graphlint.baseline.file import BaselineError, write
+
+    try:
+        write(matched.file, matched.current)
+    except BaselineError as error:
+        raise click.UsageError(str(error), ctx) from None
+    click.echo(f"{file}: removed {count} that no longer occur", err=True)
+    return True
 
 
 def _standard_input(name: str | None, paths: tuple[str, ...]) -> list[SourceFile]:
@@ -128,7 +161,7 @@ def _standard_input(name: str | None, paths: tuple[str, ...]) -> list[SourceFile
 
 
 def _write(
-    ctx: click.Context, outcome: Outcome, outputs: tuple[tuple[str, str | None], ...], statistics: bool
+    ctx: click.Context, outcome: Outcome, outputs: list[tuple[str, str | None]], statistics: bool
 ) -> None:
     """Render each output; errors go to standard error whatever the format, so that nobody misses them."""
     for error in outcome.report.errors:

@@ -19,7 +19,8 @@ def counted(number: int, noun: str) -> str:
 def summary(outcome: Outcome) -> str:
     """What was found, in how many files, and what is not shown."""
     findings, stats = outcome.report.findings, outcome.report.stats
-    checked = f"checked {counted(stats.files, 'file')} in {stats.seconds:.1f} s"
+    around = f" (read {outcome.context} more to understand them)" if outcome.context else ""
+    checked = f"checked {counted(stats.files, 'file')}{around} in {stats.seconds:.1f} s"
     if findings:
         by_severity = Counter(finding.severity for finding in findings)
         kinds = ", ".join(
@@ -35,6 +36,8 @@ def summary(outcome: Outcome) -> str:
         notes.append(f"{counted(len(outcome.report.errors), 'error')} on the way, see above")
     if outcome.hidden:
         notes.append(f"{outcome.hidden} below the confidence or severity asked for")
+    if outcome.baseline is not None and outcome.baseline.known:
+        notes.append(f"{outcome.baseline.known} known from the baseline")
     if outcome.suppressed:
         notes.append(f"{outcome.suppressed} suppressed by comments")
     return text + (f" ({'; '.join(notes)})" if notes else "") + "."

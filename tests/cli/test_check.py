@@ -11,7 +11,8 @@ def test_exit_status_says_what_happened(pack, tree, graphlint):
     tree({"a.py": "ok = 1\n"})
     clean = graphlint("check", "a.py")
     assert clean.returncode == 0
-    assert clean.stdout.startswith("Found no problems; checked 1 file in ")
+    assert clean.stdout.startswith("Found no problems; checked 1 file (read 1 more to understand them) in ")
+    assert graphlint("check", "a.py", "--no-context").stdout.startswith("Found no problems; checked 1 file in ")
     assert clean.stderr == ""
     tree({"a.py": "ok = 1\nbad = 2\n"})
     assert graphlint("check", "a.py").returncode == 1
@@ -110,7 +111,12 @@ def test_several_outputs_in_one_run(pack, tree, graphlint, tmp_path):
     assert json.loads((tmp_path / "out.json").read_text())["findings"][0]["rule"] == "XX101"
     bad = graphlint("check", ".", "--output-format", "jsn")
     assert bad.returncode == 2
-    assert "unknown format 'jsn'; choose from text, concise, json" in bad.stderr
+    assert "unknown format 'jsn'; did you mean json?" in bad.stderr
+    assert "unknown format 'pdf'; choose from text, concise, json, sarif," in graphlint("check", ".", "--output-format", "pdf").stderr
+    both = graphlint("check", ".", "--output-format", "sarif=out,1.sarif,json=o.json,concise")
+    assert both.stdout == result.stdout.replace(result.stdout.splitlines()[-1], both.stdout.splitlines()[-1])
+    assert json.loads((tmp_path / "out,1.sarif").read_text())["version"] == "2.1.0"
+    assert json.loads((tmp_path / "o.json").read_text())["schema"] == 1
     unwritable = graphlint("check", ".", "--output-format", "json=gone/out.json")
     assert unwritable.returncode == 2
     assert "cannot write gone/out.json: No such file or directory" in unwritable.stderr

@@ -1,0 +1,74 @@
+"""Which files a run reports on, and which it only reads to understand them.
+
+A hook names the few files of a commit, but a fault lies between files: the writer in one, the reader in another. So where files are named,
+the rest of their project is read too (from the cache of facts, as far as it has not changed), and nothing is reported there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from graphlint.settings import CheckOptions
+from graphlint.source.discovery import Discovery, discover
+from graphlint.source.files import SourceFile
+
+
+class Scope(msgspec.Struct, frozen=True):
+    """`targets` are reported on; `context` are the other files of the project (none where folders are named)."""
+
+    discovery: Discovery
+    targets: list[str]
+    context: list[str]
+
+
+def find_scope(paths: Sequence[str], options: CheckOptions, given: Sequence[SourceFile]) -> Scope:
+    """The files of a run, spelled as findings spell them. `given` are files whose bytes are at hand: targets too."""
+    discovery = discover(paths, respect_gitignore=options.respect_gitignore)
+    at_hand = [file.path for file in given]
+    targets = _without_excluded(discovery.files, options)
+    named = [path for path in {*paths, *at_hand} if not os.path.isdir(path)]
+    folders = [path for path in paths if os.path.isdir(path)]
+    if not options.context or folders or not named:
+        return Scope(discovery, targets, [])
+    roots = sorted({root for path in named if (root := project_root(path, options)) is not None})
+    around = discover(roots, respect_gitignore=options.respect_gitignore).files if roots else []
+    known = {os.path.abspath(path) for path in {*discovery.files, *at_hand}}
+    context = [path for path in around if os.path.abspath(path) not in known]
+    return Scope(discovery, targets, _without_excluded(context, options))
+
+
+def project_root(path: str, options: CheckOptions) -> str | None:
+    """The folder of the configuration or the git work tree that holds `path`, whichever is nearer; None outside of both.
+
+    A home folder that is a work tree is no project.
+    """
+    folder = os.path.dirname(os.path.abspath(path))
+    configured = None if options.root is None else os.path.abspath(options.root)
+    home = str(Path.home())
+    while os.path.isdir(folder) or os.path.dirname(folder) != folder:
+        if folder == configured or (folder != home and os.path.exists(os.path.join(folder, ".git"))):
+            return folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return None
+        folder = parent
+    return None
+
+
+def matching(paths: Iterable[str], patterns: Sequence[str], options: CheckOptions) -> set[str]:
+    """Those of `paths` that one of the patterns (as in .gitignore, relative to the configuration's folder) matches."""
+    if not patterns:
+        return set()
+    from pathspec import GitIgnoreSpec
+
+    spec = GitIgnoreSpec.from_lines(patterns)
+    return {path for path in paths if spec.match_file(os.path.relpath(path, options.base))}
+
+
+def _without_excluded(paths: list[str], options: CheckOptions) -> list[str]:
+    excluded = matching(paths, options.exclude, options)
+    return [path for path in paths if path not in excluded]
