@@ -160,7 +160,7 @@ class _Run:
         """Saved findings."""
         if path is None:
             return
-        from graphlint.validate.confirm import confirm
+        from graphlint.validate.confirm import confirm, warm_jail
         from graphlint.validate.saved import load
 
         try:
@@ -168,19 +168,14 @@ class _Run:
         except ValueError as error:
             raise click.BadParameter(str(error), param_hint="--cases") from error
         device = _prepare(self.device)
-        for case in found:
-            verdict = confirm(
-                case.finding,
-                case.sources,
-                device,
-                self.limits(device),
-                fixed=case.fixed,
-                seeds=self.seeds,
-                quick=self.quick,
-                tool=self.tool,
-            )
-            verdict.subject = case.name
-            yield verdict
+        with warm_jail() as warm:
+            for case in found:
+                verdict = confirm(
+                    case.finding, case.sources, device, self.limits(device), fixed=case.fixed, seeds=self.seeds, quick=self.quick,
+                    tool=self.tool, warm=warm,
+                )
+                verdict.subject = case.name
+                yield verdict
 
     def paths(self, paths: tuple[Path, ...]) -> Iterator[Verdict]:
         """Findings of `graphlint check` in these paths."""

@@ -19,6 +19,7 @@ from graphlint.validate.extract import Kernel, Sources, Unsupported, extract, is
 from graphlint.validate.sandbox import Limits, Outcome, run
 from graphlint.validate.scenarios import available, evidence_of, run_scenario
 from graphlint.validate.verdict import Observation, Verdict, settle, unsupported
+from graphlint.validate.warm import WarmJail
 
 if TYPE_CHECKING:
     from graphlint.facts.kernels import KernelModel
@@ -45,12 +46,13 @@ def confirm(
     seeds: tuple[int, ...] = (0,),
     quick: bool = False,
     tool: str = "",
+    warm: WarmJail | None = None,
 ) -> Verdict:
     """Runs the kernel that `finding` speaks of and says whether the fault shows.
 
     `sources` gives the text of a path of the checkout (a function or a mapping). `fixed` holds edited texts that replace some of them; when
     it is None and the finding carries a fix, that fix is applied. `model` says which parameter a finding's buffer is where names do not.
-    Never raises for what the kernel does or lacks: that is a verdict.
+    `warm` (see `warm_jail`) spares the imports. Never raises for what the kernel does or lacks: that is a verdict.
     """
     read: Sources = sources.get if isinstance(sources, Mapping) else sources
     subject = f"{finding.path}:{finding.line} {finding.symbol}".strip()
@@ -72,14 +74,20 @@ def confirm(
         wanted = plan.schedules(witness_steps(finding), list(seeds), quick)
         verdict = unsupported(subject, "no case was built", **more)
         for flags in (False, True):
-            verdict = _attempt(finding, subject, variants, prepared(flags), wanted, device, limits or Limits(), tool)
-            settled = verdict.result in ("confirmed", "refuted")
+            verdict = _attempt(finding, subject, variants, prepared(flags), wanted, device, limits or Limits(), tool, warm)
+            # what ended by a limit would end so again
+            settled = verdict.result in ("confirmed", "refuted") or verdict.reason.startswith(("timeout", "memory", "denied"))
             if settled or prepared(True).constexprs == prepared(False).constexprs:
                 break
         verdict.rules, verdict.title = [finding.rule], finding.message
         return verdict
     except Unsupported as error:
         return unsupported(subject, str(error), **more)
+
+
+def warm_jail() -> WarmJail:
+    """A context that keeps torch and Triton imported for a series of `confirm` calls on the CPU."""
+    return WarmJail(_WORKER)
 
 
 def _through_decode(finding: Finding, subject: str, device: str, limits: Limits | None, seed: int, quick: bool) -> Verdict:
@@ -131,7 +139,8 @@ def _prepare(finding: Finding, variants: dict[str, Kernel], read: Sources, model
 
 
 def _attempt(
-    finding: Finding, subject: str, variants: dict[str, Kernel], case: Case, wanted: list[Schedule], device: str, limits: Limits, tool: str
+    finding: Finding, subject: str, variants: dict[str, Kernel], case: Case, wanted: list[Schedule], device: str, limits: Limits, tool: str,
+    warm: WarmJail | None,
 ) -> Verdict:
     for schedule in wanted:
         plan.check(case, schedule)
@@ -150,7 +159,10 @@ def _attempt(
             "eager": bool(prefix),
         }
         (box / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        outcome = run(_WORKER, box, limits=limits, device=device, prefix=prefix, extra_environment=sanitizer.ENVIRONMENT if prefix else {})
+        outcome = run(
+            _WORKER, box, limits=limits, device=device, prefix=prefix, extra_environment=sanitizer.ENVIRONMENT if prefix else {},
+            warm=warm if device == "cpu" else None,
+        )
     verdict = Verdict(subject=subject, kind="finding", result="unsupported", reason="")
     verdict.evidence = evidence_of(outcome, device, sorted({schedule.seed for schedule in wanted}))
     if tool:

@@ -27,7 +27,8 @@ class Guard:
         import numpy as np
 
         flat = np.asarray(addresses).astype(np.uint64).reshape(-1)
-        wanted = np.broadcast_to(np.asarray(mask), np.shape(addresses)).reshape(-1).copy()
+        mask = np.asarray(mask).astype(bool)  # the interpreter takes no other dtype
+        wanted = np.broadcast_to(mask, np.shape(addresses)).reshape(-1).copy()
         if not wanted.any() or not self._starts:
             return mask
         starts = np.asarray(self._starts, dtype=np.uint64)

@@ -1,5 +1,6 @@
 """Runs one worker under limits: `python -m graphlint.validate.jail CONFIG`. Standard library only, before anything else is imported.
 
+With {"serve": WORKER} it stays, and runs each CONFIG line of its standard input in a fork: torch is imported once for many kernels.
 CONFIG is JSON: {"folder", "worker", "memory", "seconds", "file_size", "trusted", "device_writes"}. The worker is the name of a module with
 `main(folder)`. In order: resource limits, an own network namespace, Landlock (writes only inside the folder), the worker's imports, and,
 for code that is not trusted, an audit hook that refuses sockets, processes and foreign libraries. What is in force is written to
@@ -16,7 +17,9 @@ import os
 import resource
 import struct
 import sys
+import traceback
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 _CLONE_NEWNS, _CLONE_NEWUSER, _CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
@@ -165,27 +168,74 @@ def lock_down(folder: str, compile_allowed: bool) -> None:
     sys.addaudithook(_audit(folder, denied, compile_allowed))
 
 
-def main(argument: str) -> int:
-    """Applies the limits of CONFIG, imports the worker, runs it."""
-    config = json.loads(argument)
-    folder = config["folder"]
+def _enclose(config: dict[str, Any], network: str) -> None:
+    """Limits and walls of one child; says in isolation.json which hold."""
+    folder, trusted = config["folder"], config["trusted"]
     os.chdir(folder)
     limit_resources(config["memory"], config["seconds"], config["file_size"])
     force = {
-        "network": leave_network(),
-        "files": "none (trusted code)" if config["trusted"] else confine_writes(folder, config["device_writes"]),
+        "network": "none (trusted code)" if trusted and network == "audit-hook" else network,
+        "files": "none (trusted code)" if trusted else confine_writes(folder, config["device_writes"]),
     }
-    if config["trusted"] and force["network"] == "audit-hook":
-        force["network"] = "none (trusted code)"
     with open(os.path.join(folder, "isolation.json"), "w", encoding="utf-8") as file:
         json.dump(force, file)
-    worker = importlib.import_module(config["worker"])
+
+
+def _worker(name: str) -> ModuleType:
+    """Imports a worker and all it needs, before the door closes."""
+    worker = importlib.import_module(name)
     prepare = getattr(worker, "prepare", None)
     if prepare is not None:
-        prepare()  # heavy imports, before the door closes
+        prepare()
+    return worker
+
+
+def serve(name: str) -> int:
+    """Keeps a worker imported and forks a child for each CONFIG line on standard input; answers its pid, then its exit code."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0)
+    network = leave_network()
+    worker = _worker(name)
+    for line in sys.stdin:
+        config = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            os._exit(_forked(config, worker, network))
+        print(pid, flush=True)  # noqa: T201 - the protocol
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)  # noqa: T201
+    return 0
+
+
+def _forked(config: dict[str, Any], worker: ModuleType, network: str) -> int:
+    """One child of `serve`: a session, environment and output files of its own. Returns its exit code."""
+    try:
+        os.setsid()
+        os.environ.update(config["environment"])
+        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        for number, file in ((1, "stdout.txt"), (2, "stderr.txt")):
+            os.dup2(os.open(os.path.join(config["folder"], file), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), number)
+        _enclose(config, network)
+        lock_down(config["folder"], config["device_writes"])
+        worker.main(config["folder"])
+    except BaseException:  # noqa: BLE001 - whatever it was, it is told on stderr and ends this process
+        traceback.print_exc()
+        return 1
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):
+                stream.flush()
+    return 0
+
+
+def main(argument: str) -> int:
+    """Applies the limits of CONFIG, imports the worker, runs it."""
+    config = json.loads(argument)
+    if "serve" in config:
+        return serve(config["serve"])
+    _enclose(config, leave_network())
+    worker = _worker(config["worker"])
     if not config["trusted"]:
-        lock_down(folder, config["device_writes"])
-    worker.main(folder)
+        lock_down(config["folder"], config["device_writes"])
+    worker.main(config["folder"])
     return 0
 
 

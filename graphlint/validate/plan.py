@@ -43,6 +43,8 @@ def role_of(name: str, use: Use, hints: Hints) -> Role:
         return "offset"
     if role in ("value", "token") and use.indexes:
         return "index"
+    if role in ("value", "token", "index", "count") and use.floats and not use.indexes:
+        return "value"
     if role == "value" and use.bounds and not is_float(name):
         return "count"
     return role
@@ -56,7 +58,7 @@ def dtype_of(name: str, role: Role, use: Use, hints: Hints) -> str:
         return "bool"
     if role == "slot":
         return "int64"
-    if role == "value" and not use.indexes and not use.bounds and is_float(name):
+    if role == "value" and not use.indexes and (use.floats or (not use.bounds and is_float(name))):
         return "float32"
     return "int64" if role == "index" else "int32"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
+from typing import Protocol
 
 #: environment variable that marks a child and all it starts, also those that leave its process group
 TOKEN = "GRAPHLINT_SANDBOX"
@@ -15,7 +15,9 @@ _GONE = (ProcessLookupError, PermissionError)
 
 
 def family(token: str, group: int) -> list[int]:
-    """Live processes of the child: its group, and any that left the group but still carry its token."""
+    """Live processes of the child: its group, and any that left the group but still carry its token. No token: a child that cannot fork."""
+    if not token:
+        return [group] if _belongs(Path(f"/proc/{group}"), b"", group) else []
     mark = f"{TOKEN}={token}".encode()
     root = Path("/proc")
     entries = [entry for entry in root.iterdir() if entry.name.isdigit()] if root.is_dir() else []
@@ -45,7 +47,17 @@ def _private(pid: int) -> int:
     return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
 
 
-def kill(process: subprocess.Popen[bytes], token: str) -> None:
+class Child(Protocol):
+    """What is asked of a child: its pid (also that of its group), and whether it has ended."""
+
+    pid: int
+
+    def poll(self) -> int | None:
+        """Exit code, or None while it runs."""
+        ...
+
+
+def kill(process: Child, token: str) -> None:
     """Kills the whole group, then whatever still carries the token, until none is left."""
     for _ in range(50):
         with contextlib.suppress(*_GONE):

@@ -16,15 +16,20 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from graphlint.validate import processes
 
+if TYPE_CHECKING:
+    from graphlint.validate.warm import Forked, WarmJail
+
 Status = Literal["ok", "timeout", "memory", "crash", "denied", "error"]
 
 _POLL_SECONDS = 0.02
+#: between two looks at the memory of all processes of a child: RLIMIT_DATA stops a single one at once
+_LOOK_SECONDS = 0.15
 #: what drivers, compilers and FlashInfer take from the environment
 _DEVICE_PREFIXES = ("CUDA_", "NVIDIA_", "NVCC_", "TORCH_CUDA_", "TRITON_", "FLASHINFER_", "CC", "CXX")
 #: a CUDA context and the compilers it starts want far more host memory than the interpreter does
@@ -115,79 +120,82 @@ def environment(folder: Path, device: str, token: str = "", trusted: bool = Fals
 
 
 def run(
-    worker: str,
-    folder: Path,
-    *,
-    limits: Limits | None = None,
-    device: str = "cpu",
-    trusted: bool = False,
-    prefix: tuple[str, ...] = (),
-    extra_environment: dict[str, str] | None = None,
+    worker: str, folder: Path, *, limits: Limits | None = None, device: str = "cpu", trusted: bool = False,
+    prefix: tuple[str, ...] = (), extra_environment: dict[str, str] | None = None, warm: WarmJail | None = None,
 ) -> Outcome:
     """Runs `worker` (a module with `main(folder)`) in a child and waits for it.
 
     `prefix` is a command to run the child under (compute-sanitizer). `trusted` is for code of graphlint itself: limits, network and process
-    group as always, but it may start compilers and write its caches. Never raises for what the child does.
+    group as always, but it may start compilers and write its caches. `warm` runs it in a fork of a jail that has the worker imported.
+    Never raises for what the child does.
     """
     limits = limits or Limits()
     folder = folder.resolve()
-    token = secrets.token_hex(16)
     cuda = device == "cuda"
-    config = json.dumps(
-        {
-            "folder": str(folder),
-            "worker": worker,
-            "seconds": limits.seconds,
-            "trusted": trusted,
-            "device_writes": cuda,
-            "memory": 0 if cuda else limits.memory,
-            "file_size": max(limits.file_size, 1 << 30) if cuda else limits.file_size,
-        }
-    )
-    command = [*prefix, sys.executable, "-m", "graphlint.validate.jail", config]
+    config = {
+        "folder": str(folder), "worker": worker, "seconds": limits.seconds, "trusted": trusted, "device_writes": cuda,
+        "memory": 0 if cuda else limits.memory, "file_size": max(limits.file_size, 1 << 30) if cuda else limits.file_size,
+    }
     ceiling = max(limits.memory, CUDA_MEMORY) if cuda else limits.memory
+    # a fork shares its jail's token; it cannot start processes, so its group is all there is
+    token = secrets.token_hex(16) if warm is None else ""
+    child: subprocess.Popen[bytes] | Forked
+    tails: list[_Tail] = []
+    if warm is not None:
+        child = warm.start(config)
+    else:
+        child = subprocess.Popen(
+            [*prefix, sys.executable, "-m", "graphlint.validate.jail", json.dumps(config)], cwd=folder, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            env=environment(folder, device, token, trusted) | (extra_environment or {}),
+        )
+        tails = [_Tail(child.stdout, limits.output), _Tail(child.stderr, limits.output)]
+        for tail in tails:
+            tail.start()
     started = time.monotonic()
-    process = subprocess.Popen(
-        command,
-        cwd=folder,
-        env=environment(folder, device, token, trusted) | (extra_environment or {}),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    out, err = _Tail(process.stdout, limits.output), _Tail(process.stderr, limits.output)
-    out.start()
-    err.start()
-    peak, verdict = 0, ""
-    try:
-        while process.poll() is None:
-            used = processes.memory(processes.family(token, process.pid))
-            peak = max(peak, used)
-            if used > ceiling:
-                verdict = "memory"
-                break
-            if time.monotonic() - started > limits.seconds:
-                verdict = "timeout"
-                break
-            time.sleep(_POLL_SECONDS if time.monotonic() - started < 2 else 5 * _POLL_SECONDS)
-    finally:
-        processes.kill(process, token)
-    process.wait()
-    out.join(5)
-    err.join(5)
-    seconds = time.monotonic() - started
-    status, detail = _judge(folder, process.returncode, verdict, err.text(), limits, ceiling)
+    verdict, peak = _watch(child, token, limits, ceiling)
+    code = child.wait()
+    for tail in tails:
+        tail.join(5)
+    if tails:
+        out, err = (tail.text() for tail in tails)
+    else:
+        out, err = (_read_tail(folder / name, limits.output) for name in ("stdout.txt", "stderr.txt"))
+    status, detail = _judge(folder, code, verdict, err, limits, ceiling)
+    isolation = msgspec.convert(_read_json(folder / "isolation.json") or {}, Isolation)
     return Outcome(
-        status=status,
-        detail=detail,
-        result=_read_json(folder / "result.json"),
-        seconds=round(seconds, 3),
-        peak_memory=peak,
-        isolation=msgspec.convert(_read_json(folder / "isolation.json") or {}, Isolation),
-        stdout=out.text(),
-        stderr=err.text(),
+        status=status, detail=detail, seconds=round(time.monotonic() - started, 3), peak_memory=peak,
+        result=_read_json(folder / "result.json"), isolation=isolation, stdout=out, stderr=err,
     )
+
+
+def _watch(child: subprocess.Popen[bytes] | Forked, token: str, limits: Limits, ceiling: int) -> tuple[str, int]:
+    """Waits for the end of a child or ends it. Returns the limit it broke ("" for none) and its peak memory in bytes."""
+    started, peak, verdict = time.monotonic(), 0, ""
+    used, looked = 0, 0.0
+    try:
+        while child.poll() is None:
+            spent = time.monotonic() - started
+            if spent - looked > _LOOK_SECONDS:
+                used, looked = processes.memory(processes.family(token, child.pid)), spent
+                peak = max(peak, used)
+            if used > ceiling or spent > limits.seconds:
+                verdict = "memory" if used > ceiling else "timeout"
+                break
+            time.sleep(_POLL_SECONDS if spent < 2 else 5 * _POLL_SECONDS)
+    finally:
+        processes.kill(child, token)
+    return verdict, peak
+
+
+def _read_tail(path: Path, limit: int) -> str:
+    """The last `limit` bytes of a file of output."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, path.stat().st_size - limit))
+            return file.read().decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _read_json(path: Path) -> dict[str, Any] | None:

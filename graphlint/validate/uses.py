@@ -25,6 +25,8 @@ _DTYPES = {
 }
 _LOADS = frozenset({"load"})
 _STORES = frozenset({"store"})
+_FLOAT_CALLS = frozenset({"dot", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sigmoid", "softmax", "tanh", "erf", "cos", "sin"})
+_FLOAT_TYPES = frozenset({"float32", "float16", "bfloat16", "float64"})
 #: calls whose result is an address when an argument is
 _KEEP_ADDRESS = frozenset(
     {"multiple_of", "max_contiguous", "max_constancy", "where", "to", "cast", "broadcast_to", "expand_dims", "reshape"}
@@ -42,6 +44,8 @@ class Use(msgspec.Struct):
     pairs: bool = False
     #: what is loaded bounds a loop or a mask
     bounds: bool = False
+    #: what is loaded goes through arithmetic that only floats have
+    floats: bool = False
     #: dtype of the inner pointers when the loaded value is cast to one
     inner: str = ""
 
@@ -199,6 +203,11 @@ class _Reader:
                 self.use(name).inner = dtype
             return _Value(frozenset(f"{name}[]" for name in source.loaded), frozenset())
         values = [self._value(part, env, types, depth) for part in arguments]
+        if isinstance(node.func, ast.Attribute):
+            values.append(self._value(node.func.value, env, types, depth))
+        if last in _FLOAT_CALLS or (last == "to" and any(ast.unparse(part).rsplit(".", 1)[-1] in _FLOAT_TYPES for part in arguments)):
+            for name in _join(values).loaded:
+                self.use(name).floats = True
         helper = self.functions.get(func)
         if helper is not None and depth < 5:
             parameters = [argument.arg for argument in [*helper.args.args, *helper.args.kwonlyargs]]
@@ -209,8 +218,6 @@ class _Reader:
                     self.aliases.setdefault(name, set()).update(value.roots)
             inner_types = {name: types.get(ast.unparse(value), value) for name, value in bound.items()}
             return self.function(helper, inner_env, inner_types, depth + 1)
-        if isinstance(node.func, ast.Attribute):
-            values.append(self._value(node.func.value, env, types, depth))
         joined = _join(values)
         return joined if last in _KEEP_ADDRESS else _Value(frozenset(), joined.loaded)
 
