@@ -89,7 +89,7 @@ def run_check(
     start = time.perf_counter()
     rules = registry_module.load(options.rule_packs) if rules is None else rules
     wanted = rules.select(options.select, options.ignore)
-    for selectors in options.per_file_ignores.values():
+    for selectors in (*options.per_file_ignores.values(), tuple(options.severities)):
         rules.select(selectors)
     known = [] if options.baseline is None else read(options.baseline)
     changes = None if options.diff_base is None else changes_since(options.diff_base)
@@ -118,6 +118,10 @@ def run_check(
         silent = rules.select(selectors)
         matched = matching({finding.path for finding in findings}, [pattern], options)
         findings = [finding for finding in findings if finding.rule not in silent or finding.path not in matched]
+    for selector in sorted(options.severities, key=len):  # the longest last: it is the most precise
+        for finding in findings:
+            if finding.rule in rules.matching(selector):
+                finding.severity = options.severities[selector]
     # what two paths through the analysis say in the same words about the same place is one finding
     findings = sorted({(*_order(finding), finding.buffer): finding for finding in reversed(findings)}.values(), key=_order)
     set_fingerprints(findings, sources)

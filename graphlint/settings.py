@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -18,22 +18,25 @@ class ConfigError(Exception):
     """A configuration file that cannot be used; the message names the file and the key."""
 
 
+def _key(description: str) -> msgspec.Meta:
+    return msgspec.Meta(description=description)
+
+
 class FileSettings(msgspec.Struct, rename="kebab", forbid_unknown_fields=True, omit_defaults=True):
     """`[tool.graphlint]` of pyproject.toml, or the top level of graphlint.toml. Paths and patterns are relative to that file's folder."""
 
-    select: list[str] = []
-    ignore: list[str] = []
-    severity: Severity | None = None
-    min_confidence: Confidence = "medium"
-    engine: str = "auto"
-    #: files that are never checked, named ones included: patterns as in .gitignore
-    exclude: list[str] = []
-    #: pattern as in .gitignore -> rules not to report in matching files
-    per_file_ignores: dict[str, list[str]] = {}
-    #: folders of further rules; their Python files are executed
-    rule_packs: list[str] = []
-    #: file of known findings that are not reported, written by `graphlint baseline`
-    baseline: str | None = None
+    select: Annotated[list[str], _key("Only these rules: ids, family prefixes (GL2), names or ALL.")] = []
+    ignore: Annotated[list[str], _key("All rules but these. Where both name a rule, the longer selector wins.")] = []
+    severity: Annotated[
+        Severity | None, _key("Report nothing milder, and fail at this severity. Without it: report all, fail at warnings.")
+    ] = None
+    min_confidence: Annotated[Confidence, _key("Report nothing less sure than this.")] = "medium"
+    severities: Annotated[dict[str, Severity], _key("Rules (ids, prefixes, names) that are to have another severity than their own.")] = {}
+    engine: Annotated[str, _key("Vocabulary to read the code with: auto, vllm, sglang, ...")] = "auto"
+    exclude: Annotated[list[str], _key("Files that are never checked, named ones included: patterns as in .gitignore.")] = []
+    per_file_ignores: Annotated[dict[str, list[str]], _key("Pattern as in .gitignore -> rules not to report in matching files.")] = {}
+    rule_packs: Annotated[list[str], _key("Folders of further rules. Their Python files are executed.")] = []
+    baseline: Annotated[str | None, _key("File of known findings that are not reported, written by `graphlint baseline`.")] = None
 
 
 class CheckOptions(msgspec.Struct, kw_only=True):
@@ -53,6 +56,8 @@ class CheckOptions(msgspec.Struct, kw_only=True):
     respect_gitignore: bool = True
     exclude: Sequence[str] = ()
     per_file_ignores: Mapping[str, Sequence[str]] = {}
+    #: rules -> the severity they are to have
+    severities: Mapping[str, Severity] = {}
     #: the folder that `exclude` and `per_file_ignores` are relative to
     base: Path = Path()
     #: the folder of the configuration file, if there is one
@@ -110,7 +115,21 @@ def engines() -> list[str]:
     return sorted(file.stem for file in DATA.glob("*.toml") if file.stem != "common")
 
 
-def _read(path: Path) -> FileSettings:
+def schema() -> dict[str, Any]:
+    """JSON schema of graphlint.toml, for editors."""
+    document = msgspec.json.schema(FileSettings)
+    (body,) = document["$defs"].values()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **body, "title": "graphlint.toml"}
+
+
+def defaults() -> dict[str, Any]:
+    """Every key of a configuration with its default."""
+    return {field.encode_name: field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+            for field in msgspec.structs.fields(FileSettings)}
+
+
+def table_of(path: Path) -> dict[str, Any]:
+    """The keys that a configuration file sets. Raises `ConfigError` where it is not TOML, or a key is unknown."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -123,16 +142,27 @@ def _read(path: Path) -> FileSettings:
         raise ConfigError(f"{shown}: cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{shown}: not valid TOML: {error}") from None
-    where = ""
-    if path.name == "pyproject.toml":
-        table, where = table.get("tool", {}).get("graphlint", {}), "tool.graphlint."
+    where = _prefix(path)
+    if where:
+        table = table.get("tool", {}).get("graphlint", {})
+    if not isinstance(table, dict):
+        raise ConfigError(f"{shown}: tool.graphlint is not a table")
     known = FileSettings.__struct_encode_fields__
     for key in table:
         if key not in known:
             close = difflib.get_close_matches(key, known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"known keys: {', '.join(known)}"
             raise ConfigError(f"{shown}: unknown key {where}{key}; {hint}")
+    return table
+
+
+def _prefix(path: Path) -> str:
+    return "tool.graphlint." if path.name == "pyproject.toml" else ""
+
+
+def _read(path: Path) -> FileSettings:
+    table = table_of(path)
     try:
         return msgspec.convert(table, FileSettings)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{shown}: {str(error).replace('$.', where)}") from None
+        raise ConfigError(f"{os.path.relpath(path)}: {str(error).replace('$.', _prefix(path))}") from None

@@ -19,11 +19,19 @@ COMMANDS = {
     "matrix": ("graphlint.cli.matrix", "Show which attention backends of a checkout support which CUDA-graph mode."),
     "validate": ("graphlint.cli.validate", "Prove findings by running the kernels."),
     "baseline": ("graphlint.cli.baseline", "Record today's findings, so that only new ones are reported."),
+    "explain": ("graphlint.cli.explain", "Say what graphlint believes about one line, and why a rule fired there or did not."),
+    "init": ("graphlint.cli.init", "Write a configuration for the project in the current folder."),
+    "config-file": ("graphlint.cli.config_file", "Explain graphlint's own configuration, and where each setting comes from."),
+    "test-rules": ("graphlint.cli.test_rules", "Run the examples of your own rules."),
+    "lsp": ("graphlint.cli.lsp", "Serve an editor (language server protocol)."),
+    "completion": ("graphlint.cli.completion", "Print the script that completes commands and options in your shell."),
 }
 
 EPILOG = """\b
 Examples:
+  graphlint init                               begin here, in the folder of your project
   graphlint check vllm/                        check a tree
+  graphlint check --diff-base origin/main      only what this branch brought in
   graphlint check --select GL2 vllm/v1         only the rules on kernels
   graphlint check --output-format json=r.json --output-format text vllm/
   graphlint rule GL201                         why is this a bug?

@@ -48,12 +48,12 @@ def create(ctx: click.Context, /, paths: tuple[str, ...], file: Path | None, for
     """Write a baseline of everything `graphlint check PATHS` reports."""
     from graphlint.baseline.file import entry_of
 
-    target, outcome = _run(ctx, paths, file, given, against=None, may_exist=force)
+    target, outcome, configured = _run(ctx, paths, file, given, replaces=True, may_exist=force)
     entries = [entry_of(finding, outcome.sources, target) for finding in outcome.report.findings]
     _write(ctx, target, entries)
     name = os.path.relpath(target)
     click.echo(f"{name}: {counted(len(entries), 'finding')}")
-    if file is None and entries:
+    if entries and not configured:
         click.echo(f'To use it: graphlint check --baseline {name}, or baseline = "{name}" in the configuration.')
     _exit(ctx, outcome, 0)
 
@@ -64,7 +64,7 @@ def update(ctx: click.Context, /, paths: tuple[str, ...], file: Path | None, **g
     """Add new findings and remove those that no longer occur."""
     from graphlint.baseline.file import entry_of
 
-    target, outcome = _run(ctx, paths, file, given)
+    target, outcome, _ = _run(ctx, paths, file, given)
     matched = _matched(outcome)
     added = [entry_of(finding, outcome.sources, target) for finding in outcome.report.findings]
     _write(ctx, target, [*matched.current, *added])
@@ -76,7 +76,7 @@ def update(ctx: click.Context, /, paths: tuple[str, ...], file: Path | None, **g
 @_shared
 def prune(ctx: click.Context, /, paths: tuple[str, ...], file: Path | None, **given: Any) -> None:
     """Remove findings that no longer occur; add nothing."""
-    target, outcome = _run(ctx, paths, file, given)
+    target, outcome, _ = _run(ctx, paths, file, given)
     matched = _matched(outcome)
     _write(ctx, target, matched.current)
     click.echo(f"{os.path.relpath(target)}: {len(matched.stale)} removed, {matched.known} kept{_unjudged(matched)}")
@@ -87,7 +87,7 @@ def prune(ctx: click.Context, /, paths: tuple[str, ...], file: Path | None, **gi
 @_shared
 def check(ctx: click.Context, /, paths: tuple[str, ...], file: Path | None, **given: Any) -> None:
     """Fail (1) if the baseline lists findings that no longer occur, or lacks some that do. Changes nothing."""
-    target, outcome = _run(ctx, paths, file, given)
+    target, outcome, _ = _run(ctx, paths, file, given)
     matched = _matched(outcome)
     for finding in outcome.report.findings:
         click.echo(f"new:   {finding.path}:{finding.line}: {finding.rule} {finding.message}")
@@ -99,10 +99,10 @@ def check(ctx: click.Context, /, paths: tuple[str, ...], file: Path | None, **gi
 
 
 def _run(
-    ctx: click.Context, paths: tuple[str, ...], file: Path | None, given: dict[str, Any], *, against: bool | None = True,
+    ctx: click.Context, paths: tuple[str, ...], file: Path | None, given: dict[str, Any], *, replaces: bool = False,
     may_exist: bool = True,
-) -> tuple[Path, Outcome]:
-    """The baseline meant, and the outcome of a check against it (against none where `against` is None)."""
+) -> tuple[Path, Outcome, bool]:
+    """The baseline meant, the outcome of a check against it (against none where it is to be replaced), and whether it is configured."""
     import msgspec
 
     from graphlint.baseline.file import NAME, BaselineError
@@ -116,7 +116,8 @@ def _run(
         target = file or options.baseline or (options.root or Path()) / NAME
         if not may_exist and target.exists():
             raise click.UsageError(f"{os.path.relpath(target)} exists; `graphlint baseline update` changes it, --force replaces it", ctx)
-        options = msgspec.structs.replace(options, baseline=target if against else None)
+        configured = options.baseline == target
+        options = msgspec.structs.replace(options, baseline=None if replaces else target)
         with Progress() as progress:
             outcome = run_check(paths or ["."], options, progress=progress)
     except (BaselineError, ConfigError, PackError, UnknownRule) as error:
@@ -126,7 +127,7 @@ def _run(
         click.echo(f"error: {place}{problem.message}", err=True)
     if outcome.discovery.missing:
         ctx.exit(2)
-    return target, outcome
+    return target, outcome, configured
 
 
 def _matched(outcome: Outcome) -> Matched:
