@@ -45,8 +45,8 @@ def place(effect: Effect) -> Site:
 def decided(stale: StaleTail) -> Site:
     """Where the extent of a host write is decided.
 
-    The write itself, unless it stands in a class that maintains its own buffer for others (a block table): then the call to it from the code
-    in which writer and reader meet.
+    The write itself, unless it stands in a class that maintains its own buffer for others (a block table): then the call to it from
+    the code in which writer and reader meet.
     """
     write = stale.write
     if write.buffer.class_id is None or write.buffer.own:

@@ -26,7 +26,7 @@ def cache_folder() -> Path:
 
 
 def engine_key() -> bytes:
-    """What facts depend on besides the source: the versions of graphlint, of their form and of Python's grammar, and the engine's own code."""
+    """What facts depend on besides the source: the versions of graphlint, of their form, of Python's grammar, and the engine's code."""
     root = Path(__file__).resolve().parent.parent
     stamp = hashlib.blake2b(f"{__version__}/{FORMAT}/{sys.version_info[:2]}".encode(), digest_size=12)
     for folder in ("facts", "kernel_models"):

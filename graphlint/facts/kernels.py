@@ -1,4 +1,4 @@
-"""What a Triton kernel does to its pointer parameters, as plain data (`graphlint.kernel_models` builds it, the facts of the file keep it)."""
+"""What a Triton kernel does to its pointer parameters, as plain data (built by `graphlint.kernel_models`, kept with the facts)."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from graphlint.facts.expr import UNKNOWN, Expr, children, strip
 from graphlint.facts.kernels import KernelModel
 from graphlint.facts.model import Event
-from graphlint.project.effect import Effect, Site
+from graphlint.project.effect import Effect, EffectKind, Site
 from graphlint.project.index import Index, KernelDef
 from graphlint.project.substitute import rebuild
 
@@ -56,6 +56,7 @@ def kernel_effects(kernel: KernelDef, call: Expr, items: tuple[Expr, ...], event
         target = arguments.get(segment.pointer)
         if target is None or strip(target) == ("const", None):
             continue
+        kind: EffectKind
         if segment.kind == "load":
             kind = "read"
         elif segment.role == "indirect" or segment.kind == "atomic":
@@ -70,7 +71,7 @@ def kernel_effects(kernel: KernelDef, call: Expr, items: tuple[Expr, ...], event
                 target,
                 lo,
                 hi,
-                change(segment.value) if segment.value is not None else None,  # type: ignore[arg-type]
+                change(segment.value) if segment.value is not None else None,
                 event.guards,
                 event.withs,
                 f"kernel {model.qualname}",
