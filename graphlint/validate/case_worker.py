@@ -43,6 +43,10 @@ class BufferResult(msgspec.Struct, frozen=True, kw_only=True):
     stale: list[str] = []
     negative: list[int] = []
     not_finite: list[int] = []
+    #: which elements are written depends on loaded indices: unwritten ones are no padding lanes
+    scattered: bool = False
+    #: the kernel as it is never writes this buffer: what is read is what the corrected kernel writes
+    from_corrected: bool = False
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +82,8 @@ class Full(NamedTuple):
     read: dict[str, Any]
     values: dict[str, Any]
     strays: list[tuple[str, str, int]]
+    #: buffers whose `read` is what the corrected kernel writes
+    from_corrected: set[str]
 
 
 class _Runner:
@@ -88,6 +94,7 @@ class _Runner:
         for name, tensor in self.buffers.tensors.items():
             guard.add(name, tensor.data_ptr(), tensor.numel() * tensor.element_size(), tensor.element_size())
         self.snapshots = {pointer.name: self.buffers.tensors[pointer.name].clone() for pointer in self.buffers.outputs()}
+        self.scattered: dict[str, bool] = {}
         #: what a captured consumer does: reads whole buffers at fixed addresses
         self.reader = Replay(self._read, request.device, request.eager)
 
@@ -105,22 +112,23 @@ class _Runner:
         if all(axis > 0 for axis in grid):
             self.kernel[grid](**arguments)
 
-    def outcome(self, step: Step, seed: int, poison: int) -> dict[str, Any]:
+    def outcome(self, step: Step, seed: int, poison: int, shuffle: bool) -> dict[str, Any]:
         """Outputs after `step` over poison, as the captured reader sees them."""
-        self.buffers.fill(step, seed, poison)
+        self.buffers.fill(step, seed, poison, shuffle)
         self.launch(step)
         self.reader.replay()
         return {name: snapshot.cpu().clone() for name, snapshot in self.snapshots.items()}
 
-    def initial(self, step: Step, seed: int, poison: int) -> dict[str, Any]:
-        self.buffers.fill(step, seed, poison)
+    def initial(self, step: Step, seed: int, poison: int, shuffle: bool) -> dict[str, Any]:
+        """Outputs before `step` over poison."""
+        self.buffers.fill(step, seed, poison, shuffle)
         return {name: self.buffers.tensors[name].cpu().clone() for name in self.snapshots}
 
-    def unwritten(self, step: Step, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    def unwritten(self, step: Step, seed: int, shuffle: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
         """(mask of unwritten elements, outputs of the first run) of each output."""
         masks, first = {}, {}
-        begin = [self.initial(step, seed, poison) for poison in POISON]
-        end = [self.outcome(step, seed, poison) for poison in POISON]
+        begin = [self.initial(step, seed, poison, shuffle) for poison in POISON]
+        end = [self.outcome(step, seed, poison, shuffle) for poison in POISON]
         for name in self.snapshots:
             distinct = begin[0][name] != begin[1][name]
             masks[name] = distinct & (begin[0][name] == end[0][name]) & (begin[1][name] == end[1][name])
@@ -131,7 +139,7 @@ class _Runner:
         """What a padded reader reads: what the kernel writes when every padded request is live."""
         self.guard.strays.clear()
         masks, values = self.unwritten(schedule.now.full(), schedule.seed)
-        return Full(read={name: ~mask for name, mask in masks.items()}, values=values, strays=list(self.guard.strays))
+        return Full(read={name: ~mask for name, mask in masks.items()}, values=values, strays=list(self.guard.strays), from_corrected=set())
 
     def stale(self, schedule: Schedule) -> dict[str, Any]:
         """Outputs after the older batch and then the live one over what it left."""
@@ -140,7 +148,7 @@ class _Runner:
         self.buffers.fill(schedule.now, schedule.seed, None)
         self.launch(schedule.now)
         self.reader.replay()
-        return {name: snapshot.cpu() for name, snapshot in self.snapshots.items()}
+        return {name: snapshot.cpu().clone() for name, snapshot in self.snapshots.items()}
 
     def schedule(self, variant: str, number: int, schedule: Schedule, full: Full) -> RunResult:
         """The live batch over poison, held against `full`; where lanes are missing, also what the older batch left in them."""
@@ -156,6 +164,9 @@ class _Runner:
             missing = torch.nonzero(read & mask).flatten().tolist()
             if missing and not stale:
                 stale = self.stale(schedule)
+            if missing and name not in self.scattered:
+                again, _ = self.unwritten(schedule.now, schedule.seed, shuffle=True)
+                self.scattered |= {other: bool((again[other] != masks[other]).any()) for other in self.case.watch}
             padding = read & ~mask & (values[name] != full.values[name])
             odd = torch.nonzero(padding & (values[name] < 0)).flatten().tolist() if values[name].dtype != torch.bool else []
             finite = (
@@ -171,7 +182,9 @@ class _Runner:
                     written_live=int((read & ~mask).sum()),
                     stale=[_show(stale[name][element]) for element in missing[:8]],
                     negative=odd[:64],
-                    not_finite=torch.nonzero(~finite & ~mask).flatten().tolist()[:64],
+                    scattered=self.scattered.get(name, False),
+                from_corrected=name in full.from_corrected,
+                not_finite=torch.nonzero(~finite & ~mask).flatten().tolist()[:64],
                 )
             )
             written = torch.nonzero(~mask).flatten()[:4096]
@@ -217,6 +230,7 @@ def main(folder: str) -> None:
                     repaired = others[0].full(schedule)
                     for name in empty:
                         full.read[name], full.values[name] = repaired.read[name], repaired.values[name]
+                        full.from_corrected.add(name)
             result["runs"].append(msgspec.to_builtins(runner.schedule(variant, number, schedule, full)))
     result["at"] = ""
     _write(folder, result)

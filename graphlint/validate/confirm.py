@@ -214,7 +214,10 @@ def _observe(
         stale = f"; lane {lanes[0]} still holds {values[0]} of the older batch" if values else ""
         text = f"{span} of {name} read at the padded size, written by nobody{stale}"
     live_exact = buffer["written_live"] > 0
-    if not live_exact and len(elements) == buffer["read"] > 0:
+    if buffer["scattered"] and finding.rule in _COVERAGE_RULES:
+        live_exact, lanes = False, []
+        text = f"the kernel scatters to {name} by a loaded index; what it leaves unwritten is no padding"
+    elif not live_exact and buffer["from_corrected"] and entry["variant"] == AS_IS:
         live_exact, text = True, f"no lane of {name} is written at all; the corrected kernel writes {len(lanes)}"
     elif not live_exact:
         text = f"the kernel wrote none of the lanes of {name} that a reader sees"

@@ -24,6 +24,7 @@ _TRITON_MODULES = {
     "libdevice": "from triton.language.extra import libdevice",
     "tldevice": "from triton.language.extra import libdevice as tldevice",
     "math": "import math",
+    "HAS_TRITON": "HAS_TRITON = True",
 }
 _HEADER = "import triton; import triton.language as tl"
 
@@ -165,7 +166,9 @@ class _Extractor:
             return
         if depth > 12:
             raise Unsupported(f"needs {name}: its imports lead in a circle")
-        if name in file.functions:
+        if name == "HAS_TRITON":
+            self.headers.setdefault(_TRITON_MODULES[name])
+        elif name in file.functions:
             self._function(name, file, needed_by, depth)
         elif name in file.imports and file.imports[name][0].partition(".")[0] == "triton":
             self._import(name, file, needed_by, depth)  # before a placeholder for machines without Triton
@@ -209,6 +212,9 @@ class _Extractor:
         short = original or module.rsplit(".", 1)[-1]
         if module == "triton" or module.startswith("triton.") or (short in ("tl", "triton") and original):
             self._triton(name, module, original)
+            return
+        if original == "libdevice":
+            self.headers.setdefault(f"from triton.language.extra import libdevice as {name}")
             return
         if module == "math" or module == "triton":
             self.headers.setdefault(f"import math as {name}" if not original else f"from math import {original} as {name}")

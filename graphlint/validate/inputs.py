@@ -33,15 +33,19 @@ class Buffers:
         """Buffers the kernel stores to."""
         return [pointer for pointer in self.case.pointers if pointer.stored]
 
-    def fill(self, step: Step, seed: int, poison: int | None) -> None:
-        """Inputs of `step`; stored buffers hold `poison` wherever the kernel is not owed an input (None: they keep what they hold)."""
+    def fill(self, step: Step, seed: int, poison: int | None, shuffle: bool = False) -> None:
+        """Inputs of `step`; stored buffers hold `poison` wherever the kernel is not owed an input (None: they keep what they hold).
+
+        `shuffle` draws other index and slot values and leaves all else as it is.
+        """
         import torch
 
         for number, pointer in enumerate(self.case.pointers):
             if pointer.role == "pointers":
                 continue
             # a generator each: a live lane gets the same input in the live and in the full batch
-            generator = torch.Generator().manual_seed(seed * 1000 + number)
+            other = 500 if shuffle and pointer.role in ("index", "slot", "table") else 0
+            generator = torch.Generator().manual_seed(seed * 1000 + number + other)
             tensor = self.tensors[pointer.name]
             values = self._values(pointer, step, generator)
             if not pointer.stored:

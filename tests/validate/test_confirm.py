@@ -234,3 +234,23 @@ def test_a_warm_jail_takes_one_kernel_after_another_and_survives_hostile_ones(wa
         assert verdict.evidence.isolation.files in ("landlock", "audit-hook")
     assert [result for result, _ in results] == ["confirmed", "unsupported", "unsupported", "unsupported", "confirmed"]
     assert [reason for _, reason in results[1:4]] == ["timeout", "crash", "denied"]
+
+
+@needs_triton
+def test_a_scatter_to_request_slots_is_not_taken_for_padding() -> None:
+    text = (
+        HEAD
+        + """\
+def advance(num_computed_tokens_ptr, idx_mapping_ptr, query_start_loc_ptr):
+    req = tl.program_id(0)
+    slot = tl.load(idx_mapping_ptr + req)
+    tl.store(num_computed_tokens_ptr + slot, tl.load(query_start_loc_ptr + req + 1))
+
+
+def post_update(num_computed_tokens, idx_mapping, query_start_loc, num_reqs):
+    advance[(num_reqs,)](num_computed_tokens, idx_mapping, query_start_loc)
+"""
+    )
+    verdict = judge(text, "advance", "num_computed_tokens_ptr")
+    assert verdict.result == "not-reproduced"
+    assert "scatters to num_computed_tokens_ptr by a loaded index" in verdict.reason
