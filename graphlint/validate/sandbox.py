@@ -135,7 +135,8 @@ def run(
     config = {
         "folder": str(folder), "worker": worker, "seconds": limits.seconds, "trusted": trusted, "device_writes": cuda,
         # compute-sanitizer talks to the process it watches through sockets
-        "own_network": not (trusted and prefix), "memory": 0 if cuda else limits.memory, "file_size": max(limits.file_size, 1 << 30) if cuda else limits.file_size,
+        "own_network": not (trusted and prefix), "memory": 0 if cuda else limits.memory,
+        "file_size": max(limits.file_size, 1 << 30) if cuda else limits.file_size,
     }
     ceiling = max(limits.memory, CUDA_MEMORY) if cuda else limits.memory
     # a fork shares its jail's token; it cannot start processes, so its group is all there is
