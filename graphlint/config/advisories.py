@@ -23,6 +23,12 @@ def load_advisories() -> tuple[dict[str, Any], ...]:
     return tuple(sorted(records, key=lambda r: str(r["id"])))
 
 
+@lru_cache(maxsize=64)
+def advisories_of(version: Version) -> tuple[dict[str, Any], ...]:
+    """The records that affect one release."""
+    return tuple(record for record in load_advisories() if affects(record, version))
+
+
 def affects(record: dict[str, Any], version: Version) -> bool:
     """Whether the release lies in one of the record's ranges."""
     for affected in record["affected"]:
@@ -47,9 +53,7 @@ def advisory_findings(resolved: Resolved) -> list[Finding]:
         return []
     facts: dict[str, Any] | None = None
     out = []
-    for record in load_advisories():
-        if not affects(record, resolved.version):
-            continue
+    for record in advisories_of(resolved.version):
         specific = record["database_specific"]
         facts = _facts(resolved) if facts is None else facts
         if any(_matches(condition, facts) for condition in specific["when"]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from graphlint.config.deployment import Deployment
-from graphlint.config.explore import Answer, explore
+from graphlint.config.explore import Answer, Choices, explore
 from graphlint.config.history import flag_history
 from graphlint.config.merge import LoadYaml, Merged, Problem, Setting, config_words, merge
 from graphlint.config.pipeline import Outcome, resolve
@@ -50,18 +50,23 @@ class Resolved:
         return list(dict.fromkeys([self.outcome.effective, *(a.outcome.effective for a in self.alternatives)]))
 
 
+#: engine arguments that no step of the resolution reads; two deployments that differ only in them share one resolution
+_NO_INFLUENCE = frozenset({
+    "host", "port", "served_model_name", "tool_call_parser", "enable_auto_tool_choice", "reasoning_parser", "trust_remote_code", "download_dir", "seed",
+    "gpu_memory_utilization", "chat_template", "api_key", "uvicorn_log_level", "tokenizer", "tokenizer_mode", "load_format", "swap_space", "revision",
+    "limit_mm_per_prompt", "mm_encoder_tp_mode", "mm_processor_cache_gb", "enable_prefix_caching", "generation_config", "disable_log_requests",
+    "enable_log_requests", "disable_log_stats", "allowed_local_media_path", "media_io_kwargs", "default_chat_template_kwargs", "hf_overrides",
+    "safetensors_load_strategy", "tool_parser_plugin", "reasoning_parser_plugin", "model",
+})
+_Runs = list[tuple[Situation, Outcome, list[Answer]]]
+_cache: dict[tuple[object, ...], _Runs] = {}
+
+
 def resolve_deployment(deployment: Deployment, version: Version, tables: Tables, given: Given, load_yaml: LoadYaml | None = None) -> Resolved:
     """Resolves one vLLM deployment under one release."""
     merged = _merged(deployment, version, tables, load_yaml)
     request = build_request(merged, deployment.env, version, tables)
-    runs: list[tuple[Situation, Outcome, list[Answer]]] = []
-
-    def run(choices: object) -> tuple[Situation, Outcome]:
-        situation = Situation(request, tables, given, choices)  # type: ignore[arg-type]
-        return situation, resolve(situation)
-
-    for (situation, outcome), answers in explore(run, limit=48):
-        runs.append((situation, outcome, answers))
+    runs = _explored(request, tables, given)
     situation, outcome, base = runs[0]
     resolved = Resolved(deployment, version, tables, request, outcome, situation)
     needed: dict[str, None] = {}
@@ -75,6 +80,27 @@ def resolve_deployment(deployment: Deployment, version: Version, tables: Tables,
                 needed[_option(answer.question)] = None
     resolved.needs = list(needed)
     return resolved
+
+
+def _explored(request: Request, tables: Tables, given: Given) -> _Runs:
+    """All runs of the resolution, taken from an earlier deployment with the same settings where there was one."""
+    values = tuple(sorted((k, repr(s.value)) for k, s in request.merged.values.items() if k not in _NO_INFLUENCE))
+    env = tuple(sorted((k, w.text) for k, w in request.env.items() if k.startswith(("VLLM_", "TORCH", "HIP", "SGLANG"))))
+    fatal = tuple(p.message for p in request.problems if p.fatal)
+    key = (request.version, id(tables), given.key(), request.model, values, env, fatal)
+    if key not in _cache:
+        runs: _Runs = []
+
+        def run(choices: Choices) -> tuple[Situation, Outcome]:
+            situation = Situation(request, tables, given, choices)
+            return situation, resolve(situation)
+
+        for (situation, outcome), answers in explore(run, limit=48):
+            runs.append((situation, outcome, answers))
+        if len(_cache) > 4096:
+            _cache.clear()
+        _cache[key] = runs
+    return _cache[key]
 
 
 def _merged(deployment: Deployment, version: Version, tables: Tables, load_yaml: LoadYaml | None) -> Merged:

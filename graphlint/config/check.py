@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,17 +11,19 @@ from typing import Any
 from graphlint.config.answer import Resolved, resolve_deployment
 from graphlint.config.deployment import Deployment
 from graphlint.config.pack import load_rules
-from graphlint.config.readers import candidate, read_text
+from graphlint.config.readers import Read, candidate, read_text
 from graphlint.config.rules_api import DeploymentRule
 from graphlint.config.sglang import SglangDeployment, resolve_sglang
 from graphlint.config.situation import Given
 from graphlint.config.tables import Tables, bundled_versions, load_release, nearest_release
 from graphlint.config.versions import Version, parse_version
 from graphlint.config.words import Note, Span, Word
-from graphlint.finding import Finding, RunError
+from graphlint.finding import Finding, RunError, Severity
 
 #: releases that answer for a deployment which states none
 RECENT = ("0.33.0", "0.25.1", "0.19.1")
+#: characters of YAML from which a pool of processes reads faster than one
+_POOL_FROM = 400_000
 
 
 @dataclass
@@ -60,19 +62,18 @@ class Result:
 def check_files(paths: Iterable[tuple[str, bytes]], options: Options) -> Result:
     """Checks files given as (path, bytes); those that hold no deployment are passed over."""
     result = Result()
+    texts: list[tuple[str, str]] = []
     for path, data in paths:
         result.files += 1
-        if not candidate(path, data):
-            continue
-        text = data.decode("utf-8", "replace")
-        result.texts[path] = text
-        try:
-            read = read_text(path, text)
-        except Exception as error:  # noqa: BLE001  one file's fault must not lose the others
-            result.errors.append(RunError(path, "internal", f"could not be read as configuration: {type(error).__name__}: {error}"))
+        if candidate(path, data):
+            texts.append((path, data.decode("utf-8", "replace")))
+    result.texts = dict(texts)
+    for path, read in _read_all(texts):
+        if isinstance(read, str):
+            result.errors.append(RunError(path, "internal", f"could not be read as configuration: {read}"))
             continue
         for note in read.notes:
-            if note.kind == "malformed":
+            if note.kind in ("malformed", "continuation"):
                 result.findings.append(_malformed(note))
             else:
                 result.notes.append(note)
@@ -80,6 +81,26 @@ def check_files(paths: Iterable[tuple[str, bytes]], options: Options) -> Result:
             _check(deployment, options, result)
     _finish(result)
     return result
+
+
+def _read_all(texts: list[tuple[str, str]]) -> Iterator[tuple[str, Read | str]]:
+    """What each file holds, or why it could not be read. Much YAML is parsed by a pool: the parser is slow, and files are independent."""
+    bulk = sum(len(text) for path, text in texts if path.endswith((".yaml", ".yml")))
+    if bulk < _POOL_FROM or (os.cpu_count() or 1) < 2:
+        yield from map(_read_one, texts)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+
+    with ProcessPoolExecutor(max_workers=min(os.cpu_count() or 2, 4)) as pool:
+        yield from pool.map(_read_one, texts, chunksize=4)
+
+
+def _read_one(item: tuple[str, str]) -> tuple[str, Read | str]:
+    path, text = item
+    try:
+        return path, read_text(path, text)
+    except Exception as error:  # noqa: BLE001  one file's fault must not lose the others
+        return path, f"{type(error).__name__}: {error}"
 
 
 def check_text(path: str, text: str, options: Options) -> Result:
@@ -99,7 +120,9 @@ def check_deployments(deployments: Iterable[Deployment], options: Options, text:
 
 
 def _malformed(note: Note) -> Finding:
-    return Finding(rule="GL618", name="rejected-argument", severity="error", confidence="high", path=note.path, line=note.line, end_line=note.line,
+    # annotated continuations are a habit of documents, and break there too; in a script they break the server
+    severity: Severity = "warning" if note.kind == "continuation" and note.path.endswith((".md", ".mdx", ".rst", ".yaml", ".yml")) else "error"
+    return Finding(rule="GL618", name="rejected-argument", severity=severity, confidence="high", path=note.path, line=note.line, end_line=note.line,
                    message=note.message)
 
 
@@ -142,6 +165,7 @@ def _check(deployment: Deployment, options: Options, result: Result) -> None:
             if rule.check_sglang is not None:
                 result.findings += _guard(rule, rule.check_sglang, checked.sglang, result)
         return
+    given = options.given.on(deployment.gpu)
     versions, note = versions_for(deployment, options)
     if note:
         checked.notes.append(note)
@@ -154,7 +178,7 @@ def _check(deployment: Deployment, options: Options, result: Result) -> None:
             continue
         if remark:
             checked.notes.append(remark)
-        resolved = resolve_deployment(deployment, version, tables, options.given, _yaml_loader(deployment))
+        resolved = resolve_deployment(deployment, version, tables, given, _yaml_loader(deployment))
         checked.resolved.append(resolved)
         found: list[Finding] = []
         for rule in rules:

@@ -31,5 +31,7 @@ class Deployment:
     notes: list[Note] = field(default_factory=list)
     #: lowest release that the input promises to work with (`min_vllm_version`)
     minimum: str | None = None
+    #: the device, where the input names it (a recipe's hardware profile)
+    gpu: str | None = None
     #: engine arguments given as a map instead of words (a vLLM configuration file): key, value, place
     inline: list[tuple[str, Any, Span]] | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -27,11 +28,12 @@ _KNOWN = {
     "RTX4090": ((8, 9), 24), "RTX6000ADA": ((8, 9), 48), "H100": ((9, 0), 80), "H800": ((9, 0), 80), "H20": ((9, 0), 96),
     "H200": ((9, 0), 141), "GH200": ((9, 0), 96), "B100": ((10, 0), 192), "B200": ((10, 0), 180), "GB200": ((10, 0), 186),
     "B300": ((10, 3), 288), "GB300": ((10, 3), 288), "RTX5090": ((12, 0), 32), "RTX5080": ((12, 0), 16), "RTXPRO6000": ((12, 0), 96),
-    "GB10": ((12, 1), 119), "DGXSPARK": ((12, 1), 119), "THOR": ((11, 0), 128),
+    "HOPPER": ((9, 0), 0), "BLACKWELL": ((10, 0), 0), "AMPERE": ((8, 0), 0), "ADA": ((8, 9), 0), "GB10": ((12, 1), 119), "DGXSPARK": ((12, 1), 119), "THOR": ((11, 0), 128),
 }
 _AMD = re.compile(r"\b(MI\d{3}[AX]?|RX\d+\w*|gfx\w+|R9700|W7900)\b", re.I)
 
 
+@lru_cache(maxsize=256)
 def parse_gpu(text: str) -> Gpu:
     """`H100`, `2x RTX 3090`, `sm_90`, `9.0`, `MI300X`, `cpu`. Raises ValueError with the known names."""
     raw = text.strip()

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from graphlint.config.tables import Flag, Tables
 from graphlint.config.versions import V, Version
-from graphlint.config.words import CLOSE, OPEN, Span, Word, shown
+from graphlint.config.words import CLOSE, OPEN, Span, Word, shown, unknown
 
 
 class Symbol(NamedTuple):
@@ -69,6 +69,8 @@ _INTEGERS = {
     "optimization_level", "spec_tokens", "max_seq_len_to_capture", "max_loras", "block_size",
 }
 _HUMAN = {"max_num_batched_tokens", "max_model_len", "block_size"}
+#: what documents write for "further arguments"
+_ELLIPSES = {"...", "[...]", "\u2026", "<...>", "[options]", "[OPTIONS]"}
 _NEGATIVE = re.compile(r"^-\d+$|^-\d*\.\d+$")
 _SUFFIX = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
@@ -167,7 +169,9 @@ def _normalise(words: list[Word], version: Version, out: Merged) -> list[Word]:
     done: list[Word] = []
     for index, word in enumerate(words):
         text, span = word.text, word.span
-        if text.startswith("--"):
+        if text.startswith("--help="):
+            done.append(Word("--help", span))
+        elif text.startswith("--"):
             key, equals, value = text.partition("=")
             head, dot, tail = key.partition(".")
             done.append(Word(head.replace("_", "-") + dot + tail + equals + value, span, word.splat))
@@ -273,6 +277,8 @@ def parse_json(text: str, bare: bool = False) -> Any:
         try:
             return json.loads(text)
         except ValueError as error:
+            if "..." in text or "\u2026" in text:
+                return Symbol(unknown(text))  # a document that leaves something out
             if bare:
                 return text
             raise BadJson(str(error)) from None
@@ -326,10 +332,17 @@ def _parse(words: list[Word], version: Version, tables: Tables, out: Merged, ent
     while index < len(words):
         word = words[index]
         index += 1
-        if word.splat:
+        if word.splat or word.text in _ELLIPSES:
             out.open_ended.append(word)
             continue
         if not _is_option(word):
+            prose = index - 1
+            while prose < len(words) and words[prose].text.isalpha():
+                prose += 1
+            if prose - index >= 2:  # three bare words in a row are a sentence, not arguments
+                out.open_ended += words[index - 1 : prose]
+                index = prose
+                continue
             positionals += 1
             if positionals == 1 and entry == "serve":
                 out.model = word
@@ -354,10 +367,10 @@ def _parse(words: list[Word], version: Version, tables: Tables, out: Merged, ent
 def _take(
     word: Word, name: str, flag: Flag, equals: str, attached: str, words: list[Word], index: int, version: Version, out: Merged
 ) -> int:
-    if flag.kind in ("flag", "bool"):
+    if flag.kind in ("flag", "off", "bool"):
         if equals:
             out.problems.append(Problem("explicit-argument", f"{name} takes no value: `{shown(word.text)}` is rejected", word.span, True, name))
-        _set(out, flag.dest, Setting(not name.startswith("--no-"), word.span, name))
+        _set(out, flag.dest, Setting(flag.kind != "off" and not name.startswith("--no-"), word.span, name))
         return index
     values: list[Word] = []
     if equals:

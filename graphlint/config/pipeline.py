@@ -368,9 +368,9 @@ class _Resolution:
                 allowed.append("nixl_ep")
             if self.situation.platform == "rocm" and version >= V("0.33.0"):
                 allowed.append("allgather_reducescatter")
-            backend = self._all2all()
+            backend = self._all2all() or "allgather_reducescatter"
             if backend not in allowed and not request.is_symbolic("all2all_backend"):
-                raise StartupError("AssertionError", f"microbatching supports only the all2all backends {', '.join(allowed)}, not {backend or 'the default'}",
+                raise StartupError("AssertionError", f"microbatching supports only the all2all backends {', '.join(allowed)}, not {backend}",
                                    "VllmConfig.__post_init__")
         if version >= V("0.11.0") and not out.breakable and has_piecewise(out.mode) and not (out.runner and out.runner.v2):
             inductor_v010 = request.inductor_partition and version < V("0.11.1")

@@ -6,7 +6,8 @@ can say which fact would decide.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from graphlint.config.explore import Choices
@@ -18,6 +19,12 @@ from graphlint.config.tables import Tables
 _DEVICES = ("H100", "A100", "B200", "RTX5090")
 _BOOLEAN = ("moe", "hybrid", "mla", "sparse", "pooling", "encoder_decoder", "multimodal", "compiled", "chunked_attention", "quantized", "mm_prefix")
 _POOLING_TASKS = {"embed", "embedding", "classify", "reward", "score", "pooling", "token_embed", "token_classify"}
+
+
+@lru_cache(maxsize=1)
+def _device_options() -> list[tuple[Gpu, str]]:
+    """The devices that an unknown GPU is answered for, the expected one first."""
+    return [(parse_gpu(name), parse_gpu(name).label) for name in _DEVICES]
 
 
 class BadAssumption(ValueError):
@@ -36,6 +43,19 @@ class Given:
     runner: str | None = None
     architecture: str | None = None
     traits: dict[str, bool] = field(default_factory=dict)
+
+    def key(self) -> tuple[object, ...]:
+        """What tells two sets of facts apart."""
+        return (self.gpu, self.platform, self.backend, self.support, self.runner, self.architecture, tuple(sorted(self.traits.items())), id(self.model_config))
+
+    def on(self, device: str | None) -> Given:
+        """These facts with the device that an input names, where none is given; names that are no device change nothing."""
+        if device is None or self.gpu is not None or self.platform is not None:
+            return self
+        try:
+            return replace(self, gpu=parse_gpu(device.replace("_", " ")))
+        except ValueError:
+            return self
 
 
 def parse_assumptions(items: tuple[str, ...]) -> Given:
@@ -130,7 +150,7 @@ class Situation:
             return self.given.gpu
         if self.platform != "cuda":
             return Gpu(self.platform, self.platform, None)
-        return self.choices.pick("gpu", [(parse_gpu(name), parse_gpu(name).label) for name in _DEVICES])
+        return self.choices.pick("gpu", _device_options())
 
     @property
     def capability(self) -> tuple[int, int]:

@@ -104,7 +104,7 @@ class _Evaluator:
             return UNKNOWN if any(i is UNKNOWN for i in items) else tuple(items)
         if isinstance(node, ast.Call):
             return self._call(node)
-        return self._name(ast.unparse(node))
+        return self._name(_source(node))
 
     def _bool(self, node: ast.BoolOp) -> Any:
         stop = isinstance(node.op, ast.Or)
@@ -132,7 +132,7 @@ class _Evaluator:
         return result
 
     def _call(self, node: ast.Call) -> Any:
-        name = ast.unparse(node.func)
+        name = _source(node.func)
         arguments = [self.value(a) for a in node.args]
         short = name.rsplit(".", 1)[-1]
         situation = self.situation
@@ -210,6 +210,15 @@ _COMPARE: dict[type[ast.cmpop], Any] = {
 }
 
 
+def _source(node: ast.expr) -> str:
+    """`ast.unparse`, remembered on the node: conditions are evaluated many times."""
+    text: str | None = getattr(node, "_graphlint_source", None)
+    if text is None:
+        text = ast.unparse(node)
+        node._graphlint_source = text  # type: ignore[attr-defined]
+    return text
+
+
 @lru_cache(maxsize=2048)
 def _parsed(text: str) -> ast.expr:
     return ast.parse(text, mode="eval").body
@@ -244,7 +253,9 @@ def declared_level(name: str, backend: Backend, situation: Situation) -> Group:
     if len(levels) == 1:
         case = open_cases[0][0]
     else:
-        options = [(c, f"{c.level} if {_short(label)}") for c, label in open_cases]
+        # the strongest first: what nobody can know from here must not raise an alarm
+        ranked = sorted(open_cases, key=lambda item: -LEVELS.index(item[0].level) if item[0].level in LEVELS else 1)
+        options = [(c, f"{c.level} if {_short(label)}") for c, label in ranked]
         case = situation.choices.pick(f"support of {name}", options)
     level: Level = next((known for known in LEVELS if known == case.level), "NEVER")
     return Group(name, level, case.at)

@@ -13,7 +13,8 @@ import msgspec
 
 from graphlint.config.versions import Version, parse_version
 
-FlagKind = Literal["value", "flag", "bool", "list", "json", "optional"]
+#: `off` is a switch that sets its field to false
+FlagKind = Literal["value", "flag", "off", "bool", "list", "json", "optional"]
 
 
 class Support(msgspec.Struct, frozen=True, omit_defaults=True):

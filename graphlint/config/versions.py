@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -20,6 +21,7 @@ _VERSION = re.compile(r"^v?(\d+(?:\.\d+){1,3})")
 _LOOSE = re.compile(r"(?<![\d.])v?(\d+\.\d+(?:\.\d+){0,2})")
 
 
+@lru_cache(maxsize=4096)
 def parse_version(text: str) -> Version:
     """`0.19.1`, `v0.19.1`, `0.19.1rc2`, `0.20` (read as 0.20.0). Raises ValueError for anything else."""
     match = _VERSION.match(text.strip())

@@ -155,8 +155,8 @@ def _read(checkout: Checkout, module: str, texts: dict[str, str]) -> str:
     if module not in texts:
         dotted = module if module.startswith("vllm.") else f"vllm.model_executor.models.{module}"
         base = checkout.root.joinpath(*dotted.split("."))
-        path = next((p for p in (base.with_suffix(".py"), base / "__init__.py") if p.is_file()), None)
-        texts[module] = path.read_text(encoding="utf-8", errors="replace") if path else ""
+        paths = [base.with_suffix(".py")] if base.with_suffix(".py").is_file() else sorted(base.rglob("*.py"))
+        texts[module] = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in paths)
     return texts[module]
 
 

@@ -95,10 +95,22 @@ def extract_flags(checkout: Checkout) -> dict[str, Flag]:
     for option in ("--allowed-origins", "--allowed-methods", "--allowed-headers", "--middleware"):
         if option in flags:
             flags[option] = Flag(flags[option].dest)
+    _inverses(checkout, flags)
     flags.setdefault("--config", Flag("config"))
     flags.setdefault("--help", Flag("help", "flag"))
     flags.setdefault("-h", Flag("help", "flag"))
     return flags
+
+
+def _inverses(checkout: Checkout, flags: dict[str, Flag]) -> None:
+    """`EnableDisableAction` (0.32.0 and later): `--enable-x` is accepted as `--disable-x` with the opposite value, and the reverse."""
+    module = checkout.module("vllm.utils.argparse_utils")
+    if module is None or "EnableDisableAction" not in module.classes:
+        return
+    for option, flag in list(flags.items()):
+        for prefix, inverse in (("--enable-", "--disable-"), ("--disable-", "--enable-")):
+            if flag.kind == "bool" and option.startswith(prefix):
+                flags.setdefault(inverse + option.removeprefix(prefix), Flag(flag.dest, "off"))
 
 
 def _from_calls(checkout: Checkout, module: Module, flags: dict[str, Flag]) -> None:

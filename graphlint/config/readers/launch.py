@@ -8,7 +8,7 @@ from typing import Literal
 from graphlint.config.deployment import Deployment, Engine
 from graphlint.config.readers.shell import Command, Script, read_script
 from graphlint.config.versions import version_in_image, version_in_requirement
-from graphlint.config.words import Note, Word
+from graphlint.config.words import OPEN, Note, Word
 
 _VLLM_MODULES = re.compile(r"^vllm\.(entrypoints\.(openai|cli)\.(api_server|main)|entrypoints\.api_server|scripts|entrypoints\.cli)")
 _SGLANG_MODULES = re.compile(r"^sglang(\.launch_server|\.srt\.server|_router\.launch_server)?$")
@@ -68,6 +68,8 @@ def entry_at(words: list[Word], index: int) -> tuple[Engine, _Entry, int] | None
     if text == "-m" and _VLLM_MODULES.match(following):
         if index + 2 < len(words) and words[index + 2].text == "serve":
             return "vllm", "serve", index + 3
+        if "cli" in following or following == "vllm.scripts":
+            return None
         return "vllm", "module", index + 2
     if text == "-m" and _SGLANG_MODULES.match(following) and following != "sglang":
         return "sglang", "module", index + 2
@@ -146,9 +148,11 @@ def _set_env(word: Word, inside: dict[str, Word], outer: dict[str, Word]) -> Non
 def container_deployment(image: Word, argv: list[Word], env: dict[str, Word], name: str, path: str) -> list[Deployment]:
     """Server commands of a container: `argv` is entrypoint and command; a bare flag list runs the image's own server."""
     found: list[Deployment] = []
+    shell = False
     for index, word in enumerate(argv):
         base = word.text.rsplit("/", 1)[-1]
         if base in _SHELLS or word.text in _SHELLS:
+            shell = True
             inline = _inline(argv[index + 1 :], env, path)
             if inline is not None:
                 found = inline
@@ -158,7 +162,7 @@ def container_deployment(image: Word, argv: list[Word], env: dict[str, Word], na
             engine, entry, rest = started
             found = [Deployment(engine, word.span, argv[rest:], env, entry=entry)]
             break
-    if not found and argv and (argv[0].text.startswith("-") or "vllm" in image.text) and "vllm" in image.text and not _other_program(argv):
+    if not found and argv and not shell and "vllm" in image.text and not _other_program(argv):
         found = [Deployment("vllm", argv[0].span, argv, env, entry="serve" if not argv[0].text.startswith("-") else "module")]
     stated = version_in_image(image.text)
     for deployment in found:
@@ -171,9 +175,10 @@ def container_deployment(image: Word, argv: list[Word], env: dict[str, Word], na
 
 
 def _other_program(argv: list[Word]) -> bool:
-    """A command that is clearly not arguments of the image's server."""
+    """A command that is not arguments of the image's server: neither an option nor a model such as `org/name` or `$MODEL`."""
     first = argv[0].text
-    return not first.startswith("-") and (" " in first or first in ("sleep", "cat", "ls", "tail", "pip", "python3", "python", "nvidia-smi", "/bin/true"))
+    model = OPEN in first or ("/" in first and not first.startswith((".", "/bin", "/usr", "/opt", "/app", "/root")) and not first.endswith((".sh", ".py")))
+    return not first.startswith("-") and not model
 
 
 def script_deployments(text: str, path: str, line: int = 1, column: int = 1, env: dict[str, Word] | None = None) -> tuple[list[Deployment], list[Note]]:

@@ -6,7 +6,7 @@ import re
 
 from graphlint.config.deployment import Deployment
 from graphlint.config.readers import Read
-from graphlint.config.words import Note
+from graphlint.config.words import Note, mark_templates
 
 _FENCE = re.compile(r"^(?P<indent>[ \t]*(?:>[ \t]*)*)(?P<ticks>`{3,}|~{3,})[ \t]*\{?\.?(?P<language>[\w+-]*)")
 _SHELL = {"", "bash", "sh", "shell", "console", "zsh", "text", "shell-session", "terminal", "cmd"}
@@ -45,7 +45,7 @@ def _fence(language: str, body: str, path: str, line: int) -> Read:
         from graphlint.config.readers.launch import script_deployments
 
         plain = re.sub(r"(?m)^(\s*)(?:\$|#(?= *vllm serve)|>>>) (?=\S)", lambda m: m.group(1) + " " * (len(m.group(0)) - len(m.group(1))), body)
-        found, notes = script_deployments(plain, path, line)
+        found, notes = script_deployments(mark_templates(plain), path, line)
         # prose around commands is not a script: what does not parse there is no finding
         return Read(found, notes if found else [])
     if language in ("yaml", "yml"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
 
 from graphlint.config.deployment import Deployment
@@ -12,7 +13,8 @@ from graphlint.config.readers.launch import entry_at, script_deployments
 from graphlint.config.words import Note, Span, Word, unknown
 
 _CALLS = {"LLM", "EngineArgs", "AsyncEngineArgs"}
-_FROM_ARGS = {"from_engine_args"}
+_RUNNERS = {"run", "Popen", "call", "check_call", "check_output", "system", "popen", "getoutput", "execute", "exec_command", "sendline", "split"}
+_COMMAND_NAME = re.compile(r"cmd|command|launch|script|serve", re.I)
 
 
 def read_python(text: str, path: str) -> Read:
@@ -40,6 +42,8 @@ class _Reader(ast.NodeVisitor):
         for target in node.targets:
             if isinstance(target, ast.Name):
                 self.literals[target.id] = node.value
+                if _COMMAND_NAME.search(target.id):
+                    self._string(node.value)
             elif isinstance(target, ast.Subscript) and ast.unparse(target.value).endswith("environ"):
                 key = self._value(target.slice)
                 if isinstance(key, str):
@@ -50,7 +54,10 @@ class _Reader(ast.NodeVisitor):
         name = node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id if isinstance(node.func, ast.Name) else ""
         if name in _CALLS and self.vllm and (node.keywords or node.args):
             self._arguments(node, name)
-        elif name in ("Engine", "ServerArgs") and self.sglang and node.keywords:
+        elif name in _RUNNERS:
+            for argument in node.args[:1]:
+                self._string(argument)
+        if name in ("Engine", "ServerArgs") and self.sglang and node.keywords:
             self._sglang(node)
         self.generic_visit(node)
 
@@ -66,18 +73,13 @@ class _Reader(ast.NodeVisitor):
                 return
         self.generic_visit(node)
 
-    def visit_Constant(self, node: ast.Constant) -> None:
-        if isinstance(node.value, str) and ("vllm serve " in node.value or "sglang.launch_server" in node.value):
-            self._string(node, node.value)
-
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
+    def _string(self, node: ast.expr) -> None:
+        """A string that is run or kept as a command; prose and messages are left alone."""
+        if not isinstance(node, (ast.Constant, ast.JoinedStr)):
+            return
         text = self._text(node)
-        if "vllm serve " in text or "sglang.launch_server" in text:
-            self._string(node, text)
-
-    def _string(self, node: ast.expr, text: str) -> None:
-        if "\n" in text and not text.strip().startswith(("vllm serve", "#!", "export", "python")) and "\\\n" not in text:
-            return  # prose in a docstring
+        if "vllm serve " not in text and "sglang.launch_server" not in text:
+            return
         found, _ = script_deployments(text, self.path, node.lineno, node.col_offset + 1, dict(self._env))
         self.found += [d for d in found if d.args]
 

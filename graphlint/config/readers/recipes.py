@@ -24,6 +24,9 @@ class _Layer(NamedTuple):
     words: list[Word]
     env: dict[str, Word]
     replaces: bool = False
+    #: variants that this layer is offered for (all where empty), hardware that it is not offered for
+    variants: frozenset[str] = frozenset()
+    without: frozenset[str] = frozenset()
 
 
 def is_recipe(document: Mapping) -> bool:
@@ -77,11 +80,14 @@ def _combinations(document: Mapping, path: str) -> Iterator[Deployment]:
         for hardware in _hardware(document, variant, path):
             for strategy in _strategies(document, hardware.name, path):
                 for mode in modes:
+                    if (mode.variants and variant_name not in mode.variants) or hardware.name in mode.without:
+                        continue
                     middle = [] if strategy.replaces else hardware.words
                     words = [*common, *features, *middle, *strategy.words, *mode.words]
                     name = " / ".join(n for n in (variant_name, hardware.name, strategy.name, mode.name) if n)
                     deployment = Deployment("vllm", args[0].span if args else Span(path, model.line), words,
                                             {**common_env, **hardware.env, **strategy.env, **mode.env}, name=name)
+                    deployment.gpu = hardware.name or None
                     if isinstance(minimum, Scalar):
                         deployment.minimum = minimum.text
                         deployment.version_source = f"min_vllm_version {minimum.text}"
@@ -89,9 +95,14 @@ def _combinations(document: Mapping, path: str) -> Iterator[Deployment]:
 
 
 def _list(tree: Tree | None, path: str) -> list[Word]:
-    if isinstance(tree, Sequence):
-        return [word_of(item, path) for item in tree.items]
-    return []
+    words: list[Word] = []
+    for item in tree.items if isinstance(tree, Sequence) else ():
+        word = word_of(item, path)
+        if word.text.startswith("-") and " " in word.text and not any(c in word.text for c in "'\"{["):
+            words += [Word(part, word.span) for part in word.text.split()]  # the renderer joins all items into one command line
+        else:
+            words.append(word)
+    return words
 
 
 def _features(document: Mapping, path: str) -> tuple[list[Word], list[_Layer]]:
@@ -108,12 +119,20 @@ def _features(document: Mapping, path: str) -> tuple[list[Word], list[_Layer]]:
         if isinstance(alternatives, Mapping):
             for mode_name, mode in alternatives.entries.items():
                 if isinstance(mode, Mapping):
-                    modes.append(_Layer(f"{name}:{mode_name}", _list(mode.get("args"), path), environment(mode, path)))
+                    modes.append(_mode(f"{name}:{mode_name}", mode, path))
         elif name in optional or "spec" in name:
-            modes.append(_Layer(name, _list(feature.get("args"), path), environment(feature, path)))
+            modes.append(_mode(name, feature, path))
         else:
             words += _list(feature.get("args"), path)
     return words, modes
+
+
+def _mode(name: str, mode: Mapping, path: str) -> _Layer:
+    offered = mode.get("variants")
+    hardware = mode.get("hardware")
+    variants = {i.text for i in offered.items if isinstance(i, Scalar)} if isinstance(offered, Sequence) else set()
+    without = {k for k, v in hardware.entries.items() if isinstance(v, Scalar) and v.text == "unsupported"} if isinstance(hardware, Mapping) else set()
+    return _Layer(name, _list(mode.get("args"), path), environment(mode, path), False, frozenset(variants), frozenset(without))
 
 
 def _hardware(document: Mapping, variant: Mapping, path: str) -> list[_Layer]:

@@ -184,12 +184,29 @@ class _Run:
         match = re.fullmatch(r"(\w+)\[[@*]\]", part.text)
         if part.text in ("@", "*"):
             return [Word(unknown("$@"), Span(self.path, 1), True)] if self._arguments is None else self._arguments
+        alternative = re.fullmatch(r"(\w+)(?:\[[@*]\])?:?\+(.+)", part.text, re.S)
+        if alternative is not None and not part.quoted:
+            return self._alternative(alternative.group(1), alternative.group(2))
         if match is None:
             return None
         name = match.group(1)
         if name not in self.variables:
             return [Word(unknown(f"${{{part.text}}}"), Span(self.path, 1), True)]
         return list(self.variables[name])
+
+    def _alternative(self, name: str, operand: str) -> list[Word]:
+        """`${args+"${args[@]}"}`: the operand's words when the variable is set, nothing otherwise."""
+        if not self.variables.get(name):
+            return []
+        parser = ShellParser(operand, self.path)
+        words: list[Word] = []
+        while parser.position < len(operand):
+            parser._skip_blank()
+            raw = parser._word()
+            if raw is None:
+                break
+            words += self.expand(raw)
+        return words
 
     def _part(self, part: Part, raw: RawWord) -> list[Word]:
         span = Span(self.path, raw.line, raw.column, raw.end_line, raw.end_column)
@@ -201,9 +218,9 @@ class _Run:
             return [Word(self._arithmetic(part.text), span)]
         if part.kind == "command":
             return [Word(_substitute(part.text), span)]
-        return self._variable(part.text, span)
+        return self._variable(part.text, span, part.quoted)
 
-    def _variable(self, text: str, span: Span) -> list[Word]:
+    def _variable(self, text: str, span: Span, quoted: bool) -> list[Word]:
         match = re.match(r"^(!?#?\w+)(\[[^\]]*\])?(.*)$", text, re.S)
         if match is None:
             return [Word(unknown("${" + text + "}"), span)]
@@ -215,7 +232,7 @@ class _Run:
             return [values[int(index[1:-1])]]
         operator = re.match(r"^(:?[-=+?])(.*)$", rest, re.S)
         if operator is not None:
-            kind, operand = operator.group(1).lstrip(":"), self._expand_text(operator.group(2))
+            kind, operand = operator.group(1).lstrip(":"), self._operand(operator.group(2), quoted)
             if values is not None and values and values[0].text:
                 return [Word(operand, span)] if kind == "+" else values
             if kind in "-=":
@@ -228,8 +245,22 @@ class _Run:
             return [Word(unknown(f"${name}" if not index else f"${{{text}}}"), span)]
         return values[:1] if name in self.arrays else values
 
-    def _expand_text(self, text: str) -> str:
-        parser = ShellParser('"' + text.replace('"', '\\"') + '"', self.path)
+    def _operand(self, text: str, quoted: bool) -> str:
+        """The word behind `:-` and the like: quotes in it are removed; inside double quotes only double ones are."""
+        if quoted:
+            return self._expand_text(re.sub(r'(?<!\\)"', "", text), escape=False)
+        parser = ShellParser(text, self.path)
+        words = []
+        while parser.position < len(text):
+            parser._skip_blank()
+            raw = parser._word()
+            if raw is None:
+                break
+            words.append(self._joined(raw).text)
+        return " ".join(words) if words or not text.strip() else text
+
+    def _expand_text(self, text: str, escape: bool = True) -> str:
+        parser = ShellParser('"' + (text.replace('"', '\\"') if escape else text) + '"', self.path)
         word = parser._word()
         return self._joined(word).text if word is not None else text
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from graphlint.config.words import CLOSE, OPEN, Note, Span
 
 _OPERATORS = ("&&", "||", ";;", "|&", ";", "|", "&", "(", ")", "\n")
 _REDIRECTS = ("<<<", "<<-", "<<", ">>", "&>", ">&", "<&", ">|", ">", "<")
+_BROKEN = re.compile(r"\\[ \t]+(?:#[^\n]*)?\n")
 _STOP = " \t\r\n;|&()<>"
 
 
@@ -252,8 +254,11 @@ class ShellParser:
                 continue
             if not command.words and self._assignment(command):
                 continue
+            before = self.position
             word = self._word()
             if word is None:
+                if self.position > before:
+                    continue
                 break
             if word.literal.isdigit() and self.position < len(self.text) and self.text[self.position] in "<>":
                 continue
@@ -316,6 +321,8 @@ class ShellParser:
         while self.position < len(text):
             char = text[self.position]
             if char == "\\":
+                if not parts and self._broken_continuation():
+                    break
                 if text.startswith(("\\\n", "\\\r\n"), self.position):
                     if parts:
                         # a continuation inside a word joins it, as the shell does
@@ -369,6 +376,17 @@ class ShellParser:
         line, column = self.place(start)
         end_line, end_column = self.place(self.position)
         return RawWord(parts, line, column, end_line, end_column)
+
+    def _broken_continuation(self) -> bool:
+        """`\\` with blanks or a comment behind it: the shell ends the command there, the author meant to go on. Read on, and note it."""
+        match = _BROKEN.match(self.text, self.position)
+        if match is None:
+            return False
+        line = self.place(self.position)[0]
+        what = "a comment" if "#" in match.group(0) else "blanks"
+        self.notes.append(Note(self.path, line, f"{what} behind the backslash: the command ends on this line, and what follows is not part of it", "continuation"))
+        self.position = match.end()
+        return True
 
     def _single(self) -> Part:
         end = self.text.find("'", self.position + 1)
