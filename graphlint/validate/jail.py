@@ -2,9 +2,9 @@
 
 With {"serve": WORKER} it stays, and runs each CONFIG line of its standard input in a fork: torch is imported once for many kernels.
 CONFIG is JSON: {"folder", "worker", "memory", "seconds", "file_size", "trusted", "device_writes", "own_network"}. The worker is
-the name of a module with `main(folder)`. In order: resource limits, an own network namespace, Landlock (writes only inside the folder), the worker's imports, and,
-for code that is not trusted, an audit hook that refuses sockets, processes and foreign libraries. What is in force is written to
-`isolation.json`, what was refused to `denied.txt`.
+the name of a module with `main(folder)`. In order: resource limits, an own network namespace, Landlock (writes only inside the folder),
+the worker's imports, and, for code that is not trusted, an audit hook that refuses sockets, processes and foreign libraries. What is in
+force is written to `isolation.json`, what was refused to `denied.txt`.
 """
 
 from __future__ import annotations
