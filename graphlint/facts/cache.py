@@ -81,9 +81,11 @@ class Cache:
         if self._db is None:
             return
         try:
-            with self._db:
-                if self.path.exists() and self.path.stat().st_size > _LIMIT:
+            if self.path.exists() and self.path.stat().st_size > _LIMIT:
+                with self._db:
                     self._db.execute("DELETE FROM blobs")
+                self._db.execute("VACUUM")
+            with self._db:
                 self._db.executemany("INSERT OR REPLACE INTO blobs VALUES (?, ?)", blobs)
         except (OSError, sqlite3.Error):
             self._db = None

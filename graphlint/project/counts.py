@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import Literal
 
 from graphlint.extents import CAPACITY, LIVE, PADDED, UNSURE, Atom, Extent, Vocabulary, load_vocabulary
 from graphlint.extents.algebra import RANK
 from graphlint.facts.expr import NONE, Expr, strip
-from graphlint.project.index import Index
+from graphlint.project.index import FunctionDef, Index
+from graphlint.project.regions import runs_once
 from graphlint.project.types import Types
 from graphlint.project.views import Views
 
@@ -28,6 +30,7 @@ class Counts:
         self.engine = engine
         self.captured: set[str] = set()
         self._memo: dict[tuple[Expr, str | None, Bias, str], Extent] = {}
+        self._fields: dict[tuple[str, str], list[tuple[FunctionDef, Expr]]] | None = None
 
     def vocabulary(self, module: str) -> Vocabulary:
         """Vocabulary for code of `module`."""
@@ -205,6 +208,8 @@ class Counts:
         view = self.views.of(expr, cls)
         if view is None:
             inner = strip(expr)
+            if inner[0] == "attr":
+                return self._constructed(inner, cls, bias, axis, depth)
             if inner[0] == "call":
                 shape = allocation_shape(inner)
                 if shape is not None and axis < len(shape):
@@ -213,7 +218,36 @@ class Counts:
         if view.hi is not None and view.axis == axis:
             hi = self._of(view.hi, cls, module, bias, depth + 1)
             return hi if view.lo is None else hi.add(self._of(view.lo, cls, module, bias, depth + 1), -1)
-        return self.capacity(view.path, cls, module, axis, depth)
+        capacity = self.capacity(view.path, cls, module, axis, depth)
+        return capacity if capacity.known else self._constructed(view.path, cls, bias, axis, depth)
+
+    def _constructed(self, path: Expr, cls: str | None, bias: Bias, axis: int, depth: int) -> Extent:
+        """Length of a field as the constructions of its class give it (those of steps, not of start-up); they must agree."""
+        if path[0] != "attr" or depth > _DEPTH:
+            return Extent.unknown()
+        owner = self.types.of(path[1], cls)
+        if owner is None or self.index.attribute(owner, path[2]):
+            return Extent.unknown()
+        found = {
+            self.length(value, function.owner, function.module, bias, depth + 6, axis)
+            for function, value in self._field_values().get((owner, path[2]), ())
+        }
+        return found.pop() if len(found) == 1 else Extent.unknown()
+
+    def _field_values(self) -> dict[tuple[str, str], list[tuple[FunctionDef, Expr]]]:
+        """(class, field) -> what constructor calls pass for the field, with the function they stand in."""
+        if self._fields is None:
+            self._fields = defaultdict(list)
+            for function in self.index.functions.values():
+                if function.fact.opaque or runs_once(function.fact.name):
+                    continue
+                for event in function.fact.events:
+                    if event.kind == "call" and event.a[3]:
+                        target = self.types.callee(event.a[1], function.owner)
+                        if target is not None and target[0] == "class":
+                            for key, value in event.a[3]:
+                                self._fields[target[1], key].append((function, value))
+        return self._fields
 
     def capacity(self, path: Expr, cls: str | None, module: str, axis: int = 0, depth: int = 0) -> Extent:
         """Allocated length of a storage."""

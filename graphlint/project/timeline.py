@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import NamedTuple
 
-from graphlint.extents import Extent
+from graphlint.extents import UNSURE, Extent
 from graphlint.facts.expr import ZERO, Expr, strip
 from graphlint.project.buffers import Buffer, Buffers
 from graphlint.project.counts import Bias, Counts
@@ -79,9 +79,20 @@ class Timelines:
                 classes = self._classes(function)
                 for cls in classes:
                     for item in self.effects.of(function, cls):
-                        if isinstance(item, CallSite):
+                        if isinstance(item, CallSite) and not self._dispatched_down(function, item):
                             self._callers[item.function].add(function.id)
         return self._callers
+
+    def _dispatched_down(self, caller: FunctionDef, site: CallSite) -> bool:
+        """A base class calls what a subclass overrides: the override stays a root of its own, there may be many such subclasses."""
+        owner = self.index.functions[site.function].owner
+        return (
+            owner is not None
+            and caller.owner is not None
+            and owner != caller.owner
+            and owner not in self.index.mro(caller.owner)
+            and (caller.owner in self.index.mro(owner))
+        )
 
     def _classes(self, function: FunctionDef) -> list[str | None]:
         """Dynamic classes for which this method is the one that runs."""
@@ -141,7 +152,10 @@ class Timelines:
                 interval, axis = effect.inner, 1
             if interval[0] is not None and interval[0] != ZERO:
                 lo_expr = interval[0] if view.lo is None else ("bin", "+", view.lo, interval[0])
-            if interval[1] is not None and strip(interval[1])[0] != "unknown":
+            bounded = view.hi is not None and effect.kind == "read" and axis == view.axis
+            if bounded and self.counts.of(interval[1], cls, function.module).state in (None, UNSURE):
+                pass  # the slice that was handed over bounds what can be read of it
+            elif interval[1] is not None and strip(interval[1])[0] != "unknown":
                 hi_expr = interval[1] if view.lo is None else ("bin", "+", view.lo, interval[1])
         lo = Extent.number(0) if lo_expr is None else self.counts.of(lo_expr, cls, function.module, bias)
         hi = Extent.unknown() if hi_expr is None else self.counts.of(hi_expr, cls, function.module, bias)
