@@ -21,7 +21,8 @@ def test_the_runner_as_it_stands_is_silent(check):
     pytest.param({"self.positions[raw_num_token:].zero_()": "pass"}, ["positions"], id="read-by-the-captured-forward"),
     pytest.param({"            self.seq_lens_cpu.fill_(1)": "            pass"}, ["seq_lens_cpu"], id="host-twin"),
     pytest.param(
-        {"self.positions[raw_num_token:].zero_()": "pass", "self.input_ids[raw_num_token:].zero_()": "pass"}, ["input_ids", "positions"], id="two",
+        {"self.positions[raw_num_token:].zero_()": "pass", "self.input_ids[raw_num_token:].zero_()": "pass"}, ["input_ids", "positions"],
+        id="two",
     ),
 ])
 def test_each_padding_statement_taken_away_is_noticed(check, edits, buffers):
@@ -48,8 +49,9 @@ def test_a_buffer_that_only_live_rows_are_read_of_needs_no_padding(check):
 
 def test_the_vocabulary_of_another_engine_does_not_know_these_counts(check):
     """`--engine vllm` overrides what the path says: `raw_bs` and `bs` are no words of vLLM."""
-    assert check("graph_runner", {"self.req_pool_indices[raw_bs:].zero_()": "pass"}, "--engine", "vllm").reported == []
-    assert found(check("graph_runner", {"self.req_pool_indices[raw_bs:].zero_()": "pass"}, "--engine", "sglang")) == [("GL301", "req_pool_indices")]
+    edits = {"self.req_pool_indices[raw_bs:].zero_()": "pass"}
+    assert check("graph_runner", edits, "--engine", "vllm").reported == []
+    assert found(check("graph_runner", edits, "--engine", "sglang")) == [("GL301", "req_pool_indices")]
 
 
 WITH = "        with torch.cuda.graph(graph):\n            out = self.run_once(bs, num_token)"
@@ -82,7 +84,7 @@ def test_every_way_to_ask_for_capture_makes_its_readers_padded(check, form):
 @pytest.mark.xfail(strict=True, reason="reads that stand in `with torch.cuda.graph` itself are not taken for captured ones")
 def test_what_stands_in_the_capturing_block_itself_is_captured(check):
     broken = check("graph_runner", {
-        "            out = self.run_once(bs, num_token)": "            out = self.model_runner.model.forward(self.buffers.positions[:num_token])",
+        "out = self.run_once(bs, num_token)": "out = self.model_runner.model.forward(self.buffers.positions[:num_token])",
         "buffers.input_ids[:num_token], buffers.positions[:num_token], ": "buffers.input_ids[:num_token], ",
         "self.positions[raw_num_token:].zero_()": "pass",
     })
