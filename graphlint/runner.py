@@ -59,6 +59,8 @@ class Outcome(msgspec.Struct):
     baseline: Matched | None = None
     #: files that were read only to understand those reported on
     context: int = 0
+    #: findings of this run that are not in the report, with the reason
+    unreported: list[tuple[Finding, str]] = []
 
     def fails(self) -> bool:
         """Whether a finding reaches the failing severity."""
@@ -128,8 +130,11 @@ def run_check(
     broken = {error.path for error in errors}
     marked = [file.path for file in (*collected.files, *collected.marked) if MARKER in file.data and file.path in reported]
     comments = {path: find_suppressions("\n".join(sources.lines(path))) for path in marked}
-    kept = [finding for finding in findings if not _silenced(finding, comments.get(finding.path, ()))]
-    suppressed = len(findings) - len(kept)
+    kept: list[Finding] = []
+    silenced: list[Finding] = []
+    for finding in findings:
+        (silenced if _silenced(finding, comments.get(finding.path, ())) else kept).append(finding)
+    unreported = [(finding, "suppressed by a comment") for finding in silenced]
     ran = set() if outcome.failed else wanted - crashed
     if UNUSED in wanted:
         unused = [
@@ -143,16 +148,26 @@ def run_check(
             kept, known, options.baseline, sources, looked_at=[*discovery.files, *reported], broken=broken,
             ran={*ran, UNUSED} if UNUSED in wanted else ran,
         )
+        unreported += [(finding, "known from the baseline") for finding in _less(kept, matched_baseline.new)]
         kept = matched_baseline.new
     if changes is not None:
-        kept = [finding for finding in kept if changes.touch(finding)]
+        touched = [finding for finding in kept if changes.touch(finding)]
+        unreported += [(finding, f"touches no line changed since {options.diff_base}") for finding in _less(kept, touched)]
+        kept = touched
     shown = [finding for finding in kept if _reaches(finding, options)]
+    unreported += [(finding, "below the confidence or severity asked for") for finding in _less(kept, shown)]
     stats.seconds = round(time.perf_counter() - start, 3)
     errors.sort(key=lambda error: (error.path, error.line, error.kind, error.message))
     return Outcome(
-        Report(shown, errors, stats), discovery, sources, suppressed, len(kept) - len(shown), options.failing_severity, rules,
-        matched_baseline, len(scope.context),
+        Report(shown, errors, stats), discovery, sources, len(silenced), len(kept) - len(shown), options.failing_severity, rules,
+        matched_baseline, len(scope.context), unreported,
     )
+
+
+def _less(findings: Sequence[Finding], others: Sequence[Finding]) -> list[Finding]:
+    """Those of `findings` that are not among `others`."""
+    left = {id(finding) for finding in others}
+    return [finding for finding in findings if id(finding) not in left]
 
 
 def _order(finding: Finding) -> tuple[str, int, int, str, str]:

@@ -42,21 +42,25 @@ def find_scope(paths: Sequence[str], options: CheckOptions, given: Sequence[Sour
 
 
 def project_root(path: str, options: CheckOptions) -> str | None:
-    """The folder of the configuration or the git work tree that holds `path`, whichever is nearer; None outside of both.
+    """The folder of the configuration or the git work tree that holds `path`, whichever is nearer; outside of both the outermost package.
 
-    A home folder that is a work tree is no project.
+    None for a file that belongs to no package either. A home folder that is a work tree is no project.
     """
     folder = os.path.dirname(os.path.abspath(path))
     configured = None if options.root is None else os.path.abspath(options.root)
     home = str(Path.home())
-    while os.path.isdir(folder) or os.path.dirname(folder) != folder:
+    package = None
+    in_package = True
+    while True:
         if folder == configured or (folder != home and os.path.exists(os.path.join(folder, ".git"))):
             return folder
+        in_package = in_package and os.path.exists(os.path.join(folder, "__init__.py"))
+        if in_package:
+            package = folder
         parent = os.path.dirname(folder)
         if parent == folder:
-            return None
+            return package
         folder = parent
-    return None
 
 
 def matching(paths: Iterable[str], patterns: Sequence[str], options: CheckOptions) -> set[str]:

@@ -78,7 +78,7 @@ def _settings(pyproject: bool, baseline: bool) -> str:
     lines = [
         "[tool.graphlint]" if pyproject else "# graphlint: CUDA-graph padding bugs. `graphlint config-file show` explains what applies.",
         f"# rules: ids, names or families ({shown}); all run by default",
-        '# ignore = ["GL103"]',
+        '# ignore = ["GL203"]',
         "# report nothing less sure than this: low, medium or high",
         'min-confidence = "medium"',
         "# patterns as in .gitignore",

@@ -59,8 +59,11 @@ def test_the_folder_of_the_configuration_is_the_project_where_it_is_nearer(repos
     assert "checked 1 file (read 2 more to understand them)" in graphlint("check", "drafter.py").stdout
 
 
-def test_without_repository_or_configuration_files_stand_alone(tree, findings):
-    tree({**FILES, "engine/drafter.py": DRAFTER})
+def test_without_repository_or_configuration_the_package_is_the_project(tree, findings, graphlint):
+    tree({**FILES, "engine/drafter.py": DRAFTER, "far.py": "x = 1\n"})
+    assert findings("engine/drafter.py") == [FAULT]
+    assert "(read 2 more to understand them)" in graphlint("check", "engine/drafter.py").stdout
+    (Path("engine") / "__init__.py").unlink()
     assert findings("engine/drafter.py") == []
     assert findings("engine/drafter.py", "engine/forward.py") == [FAULT]
 
