@@ -122,6 +122,8 @@ def stale_confidence(stale: StaleTail) -> Confidence:
     """High when writer and reader are ordered in one step or the reader is captured, and both intervals are exact; low for plain data."""
     if stale.write.buffer.meaning == "data":
         return "low"  # rows of data harm only where they are mixed, which is not proved
+    if stale.slots_padded and "position" in stale.write.buffer.name:
+        return "low"  # a row without a slot stores nothing, wherever it thinks it stands
     exact = stale.write.effect.exact and stale.write.view.exact and stale.reader.view.exact and stale.reader.effect.exact
     if not exact:
         return "low" if not stale.ordered and not stale.captured else "medium"

@@ -26,8 +26,10 @@ class StaleTail(NamedTuple):
     captured: bool
     late_fills: tuple[Access, ...]
     siblings: tuple[str, ...]
-    #: the reader belongs to another step function, so order is not proved
+    #: False when the reader belongs to another step function, so that order is not proved
     ordered: bool
+    #: the same kernel pads the write slots of these rows: what they compute is stored nowhere
+    slots_padded: bool = False
 
 
 def stale_tails(timelines: Timelines) -> Iterator[StaleTail]:
@@ -62,7 +64,15 @@ def stale_tails(timelines: Timelines) -> Iterator[StaleTail]:
                 if found is not None:
                     seen.add(identity)
                     reader, is_captured, late, ordered = found
-                    yield StaleTail(write, reader, is_captured, late, tuple(sorted(padded - {buffer.name})), ordered)
+                    slots = any(_pads_slots(access, write) for others in groups.values() for access in others)
+                    yield StaleTail(write, reader, is_captured, late, tuple(sorted(padded - {buffer.name})), ordered, slots)
+
+
+def _pads_slots(access: Access, write: Access) -> bool:
+    effect = access.effect
+    if effect.kernel is None or effect.kernel != write.effect.kernel:
+        return False
+    return effect.kind == "fill" and access.buffer.meaning == "kv write slot"
 
 
 def _function_name(access: Access) -> str:
