@@ -68,7 +68,7 @@ def capture_sizes(request: SizeRequest, version: Version) -> Sizes:
         query_len = request.query_len if version >= V("0.13.0") else 1
         largest = min(request.max_num_seqs * query_len * 2, ceiling)
         if version >= V("0.29.0"):
-            uniform = _uniform_sizes(request, ceiling, largest)
+            uniform = _uniform_sizes(request, ceiling, largest, version)
     else:
         largest = request.user_max
     largest = min(limit, largest)
@@ -124,9 +124,9 @@ def _grid(largest: int, interactivity: bool) -> list[int]:
     return sizes
 
 
-def _uniform_sizes(request: SizeRequest, ceiling: int, largest: int) -> list[int]:
+def _uniform_sizes(request: SizeRequest, ceiling: int, largest: int, version: Version) -> list[int]:
     if request.query_len <= 1:
-        return [request.max_num_seqs] if request.max_num_seqs <= largest else []
+        return [request.max_num_seqs] if version >= V("0.31.0") and request.max_num_seqs <= largest else []
     tiers = request.tiers or ((request.query_len, request.max_num_seqs),)
     out = set()
     for query_len, most in tiers:
@@ -141,8 +141,11 @@ def round_for_spec_decode(
 ) -> Sizes:
     """Sizes as multiples of the tokens per request (model runner V1, 0.11.1 and later). Raises StartupError."""
     symbol = "CompilationConfig.adjust_cudagraph_sizes_for_spec_decode"
+    if query_len <= 1:
+        return sizes
     multiple = query_len
-    if version < V("0.32.0") and tensor_parallel > 1 and sequence_parallel:
+    # 0.11.1 asks for multiples of the tensor-parallel size even without sequence parallelism
+    if version < V("0.32.0") and tensor_parallel > 1 and (sequence_parallel or version == V("0.11.1")):
         multiple = max(query_len, tensor_parallel)
         if multiple % query_len or multiple % tensor_parallel:
             raise StartupError(
@@ -151,7 +154,7 @@ def round_for_spec_decode(
                 "sequence parallelism)",
                 symbol,
             )
-    if not sizes.sizes or multiple <= 1:
+    if not sizes.sizes:
         return sizes
     largest = sizes.largest
     rounded = sorted({-(-s // multiple) * multiple for s in sizes.sizes if -(-s // multiple) * multiple <= largest})

@@ -26,6 +26,8 @@ def extract_backends(checkout: Checkout) -> dict[str, Backend]:
                 for member, path in _members(module.classes[enum]):
                     backend = _backend(checkout, path) if path else Backend(note="no class")
                     found[member] = _with_kind(backend, kind)
+        if "MambaAttentionBackendEnum" not in module.classes:
+            found |= _mamba_by_path(checkout)
         return found
     return _by_class_path(checkout)
 
@@ -61,17 +63,10 @@ def _by_class_path(checkout: Checkout) -> dict[str, Backend]:
         for text in strings_in(module.tree) if module else ():
             if text.startswith("vllm.v1.attention.backends."):
                 paths[text] = None
-    extra = {"mamba1_attn.Mamba1AttentionBackend", "mamba2_attn.Mamba2AttentionBackend", "linear_attn.LinearAttentionBackend",
-             "short_conv_attn.ShortConvAttentionBackend", "gdn_attn.GDNAttentionBackend"}
-    mamba = {"Mamba1": "MAMBA1", "Mamba2": "MAMBA2", "Linear": "LINEAR", "ShortConv": "SHORT_CONV", "GDN": "GDN_ATTN"}
-    for path in [*paths, *(f"vllm.v1.attention.backends.{e}" for e in sorted(extra))]:
+    found |= _mamba_by_path(checkout)
+    for path in paths:
         backend = _backend(checkout, path)
         if not backend.builder:
-            continue
-        cls = path.rsplit(".", 1)[1]
-        short = next((v for k, v in mamba.items() if cls.startswith(k)), None)
-        if short is not None:
-            found[short] = _with_kind(backend, "mamba")
             continue
         name = _declared_name(checkout, path)
         if path.endswith("rocm_aiter_fa.AiterFlashAttentionBackend"):
@@ -80,6 +75,18 @@ def _by_class_path(checkout: Checkout) -> dict[str, Backend]:
     for name in names:
         found.setdefault(name.removesuffix("_VLLM_V1"), Backend(note="no class"))
     return found
+
+
+_MAMBA = {
+    "MAMBA1": "mamba1_attn.Mamba1AttentionBackend", "MAMBA2": "mamba2_attn.Mamba2AttentionBackend", "LINEAR": "linear_attn.LinearAttentionBackend",
+    "SHORT_CONV": "short_conv_attn.ShortConvAttentionBackend", "GDN_ATTN": "gdn_attn.GDNAttentionBackend",
+}
+
+
+def _mamba_by_path(checkout: Checkout) -> dict[str, Backend]:
+    """The Mamba family before it had an enum of its own (0.12.0)."""
+    found = {name: _backend(checkout, f"vllm.v1.attention.backends.{path}") for name, path in _MAMBA.items()}
+    return {name: _with_kind(backend, "mamba") for name, backend in found.items() if backend.builder}
 
 
 def _declared_name(checkout: Checkout, path: str) -> str:
