@@ -1,0 +1,1 @@
+"""The language server: findings while you type. Needs the extra `lsp` (pygls)."""
