@@ -105,7 +105,7 @@ async def test_hover_tells_the_extent_the_buffer_and_the_rule(client, tmp_path):
     async def hover(line, character):
         where = types.HoverParams(types.TextDocumentIdentifier(uri), types.Position(line, character))
         found = await client.text_document_hover_async(where)
-        return "" if found is None else found.contents.value
+        return found.contents.value if found else ""
 
     text = await hover(LINE, DRAFTER.split("\n")[LINE].index("num_reqs") + 2)
     assert "`num_reqs`: **live requests**" in text
