@@ -33,7 +33,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from graphlint.config.rules_api import (
-    DeploymentExample, DeploymentRule, Finding, V, decode_mode, deployment_finding, has_piecewise, setting_span,
+    DeploymentExample,
+    DeploymentRule,
+    Finding,
+    V,
+    decode_mode,
+    deployment_finding,
+    has_piecewise,
+    setting_span,
 )
 
 if TYPE_CHECKING:

@@ -32,7 +32,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from graphlint.config.rules_api import DeploymentExample, DeploymentRule, Finding, Severity, decode_mode, deployment_finding, mixed_mode, setting_span
+from graphlint.config.rules_api import (
+    DeploymentExample,
+    DeploymentRule,
+    Finding,
+    Severity,
+    decode_mode,
+    deployment_finding,
+    mixed_mode,
+    setting_span,
+)
 
 if TYPE_CHECKING:
     from graphlint.config.answer import Resolved

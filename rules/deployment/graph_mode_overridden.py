@@ -35,7 +35,7 @@ from graphlint.config.rules_api import DeploymentExample, DeploymentRule, Findin
 
 if TYPE_CHECKING:
     from graphlint.config.answer import Resolved
-    from graphlint.config.pipeline import Rewrite
+    from graphlint.config.outcome import Rewrite
 
 _SETTINGS = {
     "model": ("compilation_config", "runner", "task"), "dcp": ("decode_context_parallel_size", "prefill_context_parallel_size"),

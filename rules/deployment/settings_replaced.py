@@ -44,7 +44,7 @@ def check(resolved: Resolved) -> Iterator[Finding]:
             resolved, RULE.id, RULE.name, "warning", problem.message, span=problem.span,
             advice="write all fields of the option in one place: one JSON object, or dotted options of one spelling", confidence="high",
         )
-    for problem in problems(resolved, "repeated"):
+    for problem in problems(resolved, "repeated") if not resolved.deployment.layered else ():
         yield deployment_finding(resolved, RULE.id, RULE.name, "info", problem.message, span=problem.span, advice="keep one of them", confidence="high")
 
 
