@@ -24,7 +24,8 @@ TWINS = {
         "covering", {"self.slot_ids[num_reqs:].fill_(-1)": "pass", "tl.store(slots_ptr + req, -1)": "pass"}, {("GL201", "slot_ids")},
     ),
     "overwritten-to-the-live-count-only": Twin(
-        "overwritten", {"self.state_indices[:num_reqs_padded].copy_(": "self.state_indices[:num_reqs].copy_("}, {("GL301", "state_indices")},
+        "overwritten", {"self.state_indices[:num_reqs_padded].copy_(": "self.state_indices[:num_reqs].copy_("},
+        {("GL301", "state_indices")},
     ),
     "overwritten-after-the-reader": Twin(
         "overwritten", {
@@ -71,12 +72,13 @@ TWINS = {
         "mode_narrowed", {"batch_desc.num_tokens if full else int(query_start_loc_cpu[-1])": "batch_desc.num_tokens"}, {("GL102", None)},
     ),
     "narrowed-to-the-wrong-modes": Twin(
-        "mode_narrowed", {"if batch_desc.cg_mode != CUDAGraphMode.FULL:": "if batch_desc.cg_mode == CUDAGraphMode.FULL:"}, {("GL102", None)},
+        "mode_narrowed", {"if batch_desc.cg_mode != CUDAGraphMode.FULL:": "if batch_desc.cg_mode == CUDAGraphMode.FULL:"},
+        {("GL102", None)},
         "a guard that mentions FULL is not asked which way it points",
     ),
     "narrowed-by-the-wrong-branch": Twin(
         "mode_narrowed",
-        {"batch_desc.num_tokens if full else int(query_start_loc_cpu[-1])": "int(query_start_loc_cpu[-1]) if full else batch_desc.num_tokens"},
+        {"batch_desc.num_tokens if full else int(": "batch_desc.num_tokens if not full else int("},
         {("GL102", None)}, "any conditional expression passes, whatever it tests",
     ),
     "a-live-copy-into-the-persistent-tensor": Twin(
@@ -88,7 +90,8 @@ TWINS = {
     "sentinel-not-written": Twin("sentinel", {"self.slot_mapping[num_scheduled_tokens:].fill_(-1)": "pass"}, {("GL301", "slot_mapping")}),
     "sentinel-not-tested": Twin("sentinel", {"if slot < 0:\n        return": "pass"}, {("GL205", "slot_mapping")}, "GL205 is not written"),
     "offsets-without-a-tail": Twin(
-        "repeated_offset", {"self.query_start_loc[num_reqs + 1 :] = self.query_start_loc[num_reqs]": "pass"}, {("GL301", "query_start_loc")},
+        "repeated_offset", {"self.query_start_loc[num_reqs + 1 :] = self.query_start_loc[num_reqs]": "pass"},
+        {("GL301", "query_start_loc")},
     ),
     "offsets-that-fall-back-to-zero": Twin(
         "repeated_offset", {"= self.query_start_loc[num_reqs]": "= 0"}, {("GL302", "query_start_loc")}, "GL302 is not written",
@@ -111,7 +114,7 @@ TWINS = {
     ),
     "one-tensor-is-not-narrowed": Twin(
         "narrowed", {
-            "def forward(self, query, slots, num_scheduled_tokens):": "def forward(self, query, slots, num_scheduled_tokens, num_tokens_padded):",
+            "(self, query, slots, num_scheduled_tokens):": "(self, query, slots, num_scheduled_tokens, num_tokens_padded):",
             "slots = self.slot_mapping[:num_scheduled_tokens]": "slots = self.slot_mapping[:num_tokens_padded]",
         }, {("GL301", "slot_mapping")},
     ),
@@ -143,7 +146,8 @@ def test_what_good_engines_do_is_not_reported(check, name):
 
 
 @pytest.mark.parametrize("twin", [
-    pytest.param(twin, id=name, marks=pytest.mark.xfail(strict=True, reason=twin.xfail) if twin.xfail else ()) for name, twin in TWINS.items()
+    pytest.param(twin, id=name, marks=pytest.mark.xfail(strict=True, reason=twin.xfail) if twin.xfail else ())
+    for name, twin in TWINS.items()
 ])
 def test_the_nearest_faulty_twin_is_reported(check, twin):
     reported = check(source(twin.file, twin.edits)).reported
