@@ -1,7 +1,7 @@
 """Scores the resolution on labelled deployments: `python -m bench.config.cases [FILE]`.
 
-A case has a command, a release, facts, the effective modes that are right, and a severity. Prints the misses and the two rates; exit status 1 below 95 % for
-the mode or 90 % for the severity.
+A case has a command, a release, facts, the effective modes that are right, and a severity. Prints the misses and the two rates;
+exit status 1 below 95 % for the mode or 90 % for the severity.
 """
 
 from __future__ import annotations

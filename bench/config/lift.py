@@ -72,8 +72,16 @@ class Released:
     def __init__(self, root: Path, version: Version) -> None:
         self.version = version
         self.compilation = _tree(root / "vllm/config/compilation.py")
-        self.globals: dict[str, Any] = {"enum": enum, "Enum": enum.Enum, "IntEnum": enum.IntEnum, "logger": _Silent(), "round_up": lambda x, m: -(-x // m) * m, "envs": _Silent(), "Any": Any,
-                                        "MambaSpec": type("MambaSpec", (), {})}
+        self.globals: dict[str, Any] = {
+            "enum": enum,
+            "Enum": enum.Enum,
+            "IntEnum": enum.IntEnum,
+            "logger": _Silent(),
+            "round_up": lambda x, m: -(-x // m) * m,
+            "envs": _Silent(),
+            "Any": Any,
+            "MambaSpec": type("MambaSpec", (), {}),
+        }
         mode = find(self.compilation, "CUDAGraphMode", ast.ClassDef)
         mode.bases = [ast.parse("enum.Enum", mode="eval").body]
         self.mode = define(mode, self.globals)
@@ -96,19 +104,33 @@ class Released:
         self.resolve_method = define(runner, self.globals)
         config_file = root / "vllm/config/vllm.py"
         config_tree = _tree(config_file if config_file.is_file() else root / "vllm/config/__init__.py")
-        self.sizes_method = define(find(config_tree, "_set_cudagraph_sizes", ast.FunctionDef, "VllmConfig"), self.globals) if version >= V("0.11.1") else None
+        self.sizes_method = (
+            define(find(config_tree, "_set_cudagraph_sizes", ast.FunctionDef, "VllmConfig"), self.globals)
+            if version >= V("0.11.1")
+            else None
+        )
         sequence = find(config_tree, "update_sizes_for_sequence_parallelism", ast.FunctionDef, "VllmConfig")
         self.sequence_method = define(sequence, self.globals) if sequence is not None else None
 
     def _config_class(self) -> type:
-        names = ["splitting_ops_contain_attention", "set_splitting_ops_for_v1", "set_splitting_ops_for_attn_fusion",
-                 "set_splitting_ops_for_inductor_graph_partition", "adjust_cudagraph_sizes_for_spec_decode"]
+        names = [
+            "splitting_ops_contain_attention",
+            "set_splitting_ops_for_v1",
+            "set_splitting_ops_for_attn_fusion",
+            "set_splitting_ops_for_inductor_graph_partition",
+            "adjust_cudagraph_sizes_for_spec_decode",
+        ]
         members: dict[str, Any] = {"_attention_ops": self.attention_ops}
         for name in names:
             node = find(self.compilation, name, ast.FunctionDef, "CompilationConfig")
             if node is not None:
                 members[name] = define(node, self.globals)
-        for stub in ("post_init_cudagraph_sizes", "compute_bs_to_padded_graph_size", "init_with_cudagraph_sizes", "adjust_cudagraph_sizes_for_mamba_cache"):
+        for stub in (
+            "post_init_cudagraph_sizes",
+            "compute_bs_to_padded_graph_size",
+            "init_with_cudagraph_sizes",
+            "adjust_cudagraph_sizes_for_mamba_cache",
+        ):
             members[stub] = lambda self, *a, **k: None
         return type("CompilationConfig", (), members)
 
@@ -146,12 +168,20 @@ class Released:
             extra = {k: v for k, v in extra.items() if k in names}
             self.resolve_method(config, support, "B", query_len, **extra)
             return str(config.cudagraph_mode.name)
-        builder = SimpleNamespace(get_cudagraph_support=lambda *a: support, cudagraph_support=support, __class__=SimpleNamespace(__name__="B"))
+        builder = SimpleNamespace(
+            get_cudagraph_support=lambda *a: support, cudagraph_support=support, __class__=SimpleNamespace(__name__="B")
+        )
         backend = type("B", (), {"get_builder_cls": staticmethod(lambda: builder)})
         group = SimpleNamespace(metadata_builder=builder, get_metadata_builder=lambda *a: builder, kv_cache_spec=None, backend=backend)
         runner = SimpleNamespace(
-            compilation_config=config, uniform_decode_query_len=query_len, vllm_config=None, kv_cache_config=None, speculative_config=None,
-            parallel_config=SimpleNamespace(tensor_parallel_size=1), cudagraph_dispatcher=_Silent(), _attn_group_iterator=lambda: iter([group]),
+            compilation_config=config,
+            uniform_decode_query_len=query_len,
+            vllm_config=None,
+            kv_cache_config=None,
+            speculative_config=None,
+            parallel_config=SimpleNamespace(tensor_parallel_size=1),
+            cudagraph_dispatcher=_Silent(),
+            _attn_group_iterator=lambda: iter([group]),
         )
         if self.in_runner == "initialize_cudagraph_capture":
             self.resolve_method(runner)
@@ -176,13 +206,15 @@ def compare_modes(released: Released) -> tuple[int, list[str]]:
                     for compile_mode in (0, 1, 2, 3):
                         for inductor in (False, True):
                             for fuse in (False, True):
-                                for piecewise in ((True, False) if version >= V("0.30.0") else (True,)):
+                                for piecewise in (True, False) if version >= V("0.30.0") else (True,):
                                     total += 1
                                     have = _ours(mode, level, query_len, given, ops, compile_mode, inductor, fuse, piecewise, version)
                                     want = _theirs(released, mode, level, query_len, given, compile_mode, inductor, fuse, piecewise)
                                     if have != want:
-                                        wrong.append(f"{mode} {level} q={query_len} ops={_ops_name(given, ops)} compile={compile_mode} inductor={inductor} "
-                                                     f"fuse={fuse} piecewise={piecewise}: {have}, released {want}")
+                                        wrong.append(
+                                            f"{mode} {level} q={query_len} ops={_ops_name(given, ops)} compile={compile_mode} "
+                                            f"inductor={inductor} fuse={fuse} piecewise={piecewise}: {have}, released {want}"
+                                        )
     return total, wrong
 
 
@@ -190,7 +222,18 @@ def _ops_name(given: tuple[str, ...] | None, ops: tuple[str, ...]) -> str:
     return "default" if given is None else "all" if given == ops else "one" if given else "none"
 
 
-def _ours(mode: Any, level: Any, query_len: int, given: Any, ops: Any, compile_mode: int, inductor: bool, fuse: bool, piecewise: bool, version: Version) -> str:
+def _ours(
+    mode: Any,
+    level: Any,
+    query_len: int,
+    given: Any,
+    ops: Any,
+    compile_mode: int,
+    inductor: bool,
+    fuse: bool,
+    piecewise: bool,
+    version: Version,
+) -> str:
     try:
         split = split_attention(mode, compile_mode, given, ops, version, inductor, fuse)
         current = split.steps[-1].mode if split.steps else mode
@@ -200,7 +243,9 @@ def _ours(mode: Any, level: Any, query_len: int, given: Any, ops: Any, compile_m
         return error.kind
 
 
-def _theirs(released: Released, mode: str, level: str, query_len: int, given: Any, compile_mode: int, inductor: bool, fuse: bool, piecewise: bool) -> str:
+def _theirs(
+    released: Released, mode: str, level: str, query_len: int, given: Any, compile_mode: int, inductor: bool, fuse: bool, piecewise: bool
+) -> str:
     config = released.config(mode, compile_mode, given, inductor, fuse)
     try:
         released.split(config)
@@ -232,8 +277,13 @@ def _random_request(generator: random.Random, version: Version) -> SizeRequest:
     return SizeRequest(
         max_num_seqs=generator.choice([1, 2, 6, 16, 48, 100, 256, 1024, generator.randint(1, 2000)]),
         max_num_batched_tokens=generator.choice([64, 512, 2048, 8192, generator.randint(8, 9000)]),
-        query_len=query_len, user_sizes=sizes, user_max=largest, tensor_parallel=generator.choice([1, 1, 2, 4, 8]),
-        sequence_parallel=generator.random() < 0.2, blackwell=generator.random() < 0.3, interactivity=generator.random() < 0.15,
+        query_len=query_len,
+        user_sizes=sizes,
+        user_max=largest,
+        tensor_parallel=generator.choice([1, 1, 2, 4, 8]),
+        sequence_parallel=generator.random() < 0.2,
+        blackwell=generator.random() < 0.3,
+        interactivity=generator.random() < 0.15,
     )
 
 
@@ -256,10 +306,14 @@ def _their_sizes(released: Released, request: SizeRequest) -> Any:
     platform = SimpleNamespace(is_device_capability_family=lambda n: request.blackwell, is_device_capability=lambda n: request.blackwell)
     released.globals["current_platform"] = platform
     holder = SimpleNamespace(
-        model_config=SimpleNamespace(enforce_eager=False), compilation_config=config, performance_mode="interactivity" if request.interactivity else "balanced",
+        model_config=SimpleNamespace(enforce_eager=False),
+        compilation_config=config,
+        performance_mode="interactivity" if request.interactivity else "balanced",
         scheduler_config=SimpleNamespace(max_num_seqs=request.max_num_seqs, max_num_batched_tokens=request.max_num_batched_tokens),
-        parallel_config=SimpleNamespace(tensor_parallel_size=request.tensor_parallel), speculative_config=speculative,
-        uniform_decode_query_len=request.query_len, num_speculative_tokens=request.query_len - 1,
+        parallel_config=SimpleNamespace(tensor_parallel_size=request.tensor_parallel),
+        speculative_config=speculative,
+        uniform_decode_query_len=request.query_len,
+        num_speculative_tokens=request.query_len - 1,
     )
     if released.sequence_method is not None:
         holder.update_sizes_for_sequence_parallelism = lambda sizes: released.sequence_method(holder, sizes)

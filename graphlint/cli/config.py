@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,28 +62,54 @@ def _split(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) 
 
 @click.command("config", cls=ConfigCommand, epilog=EPILOG)
 @click.argument("paths", nargs=-1, metavar="[PATHS]... [-- COMMAND]")
-@click.option("--vllm-version", "--version-of", callback=_version, metavar="X.Y.Z", help="Release to answer for, instead of what the input states.")
-@click.option("--vllm-checkout", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="DIR", help="Read the tables from this checkout.")
-@click.option("--gpu", metavar="NAME", help="Device, e.g. H100, L40S, B200, RTX4090, MI300X, or sm_90.")
-@click.option("--model-config", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE", help="The model's config.json.")
 @click.option(
-    "--assume", multiple=True, metavar="FACT",
-    help="A fact: moe, hybrid, mla, sparse, pooling, encoder-decoder, multimodal (or moe=false ...), arch=NAME, backend=NAME, support=LEVEL, "
-    "runner=v1|v2, platform=cuda|rocm|xpu|cpu. May be repeated.",
+    "--vllm-version", "--version-of", callback=_version, metavar="X.Y.Z", help="Release to answer for, instead of what the input states."
+)
+@click.option(
+    "--vllm-checkout",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Read the tables from this checkout.",
+)
+@click.option("--gpu", metavar="NAME", help="Device, e.g. H100, L40S, B200, RTX4090, MI300X, or sm_90.")
+@click.option(
+    "--model-config", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE", help="The model's config.json."
+)
+@click.option(
+    "--assume",
+    multiple=True,
+    metavar="FACT",
+    help="A fact: moe, hybrid, mla, sparse, pooling, encoder-decoder, multimodal (or moe=false ...), arch=NAME, backend=NAME, "
+    "support=LEVEL, runner=v1|v2, platform=cuda|rocm|xpu|cpu. May be repeated.",
 )
 @click.option("--env", "env", multiple=True, metavar="NAME=VALUE", help="An environment variable of the server. May be repeated.")
 @click.option("--select", multiple=True, callback=_split, metavar="RULES", help="Only these rules: ids, prefixes, names.")
 @click.option("--ignore", multiple=True, callback=_split, metavar="RULES", help="All rules but these.")
 @click.option("--severity", type=click.Choice(["info", "warning", "error"]), help="Report nothing milder, and fail at this severity.")
-@click.option("--min-confidence", type=click.Choice(["low", "medium", "high"]), default="medium", show_default=True, help="Report nothing less sure.")
+@click.option(
+    "--min-confidence", type=click.Choice(["low", "medium", "high"]), default="medium", show_default=True, help="Report nothing less sure."
+)
 @click.option("--output-format", type=click.Choice(FORMATS), default="text", show_default=True, help="How to report.")
 @click.option("--verbose", "-v", is_flag=True, help="Show every deployment, those without findings too.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
 @click.pass_context
 def command(
-    ctx: click.Context, /, paths: tuple[str, ...], vllm_version: Any, vllm_checkout: Path | None, gpu: str | None, model_config: Path | None,
-    assume: tuple[str, ...], env: tuple[str, ...], select: tuple[str, ...], ignore: tuple[str, ...], severity: str | None, min_confidence: str,
-    output_format: str, verbose: bool, exit_zero: bool,
+    ctx: click.Context,
+    /,
+    paths: tuple[str, ...],
+    vllm_version: Any,
+    vllm_checkout: Path | None,
+    gpu: str | None,
+    model_config: Path | None,
+    assume: tuple[str, ...],
+    env: tuple[str, ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    severity: str | None,
+    min_confidence: str,
+    output_format: str,
+    verbose: bool,
+    exit_zero: bool,
 ) -> None:
     """Say which CUDA-graph mode each deployment below PATHS, or the command after --, will really run, and why.
 
@@ -104,7 +131,8 @@ def command(
         from graphlint.config.discover import find_files
 
         files, missing = find_files(paths or (".",))
-        result = check_files(files, options)
+        with _no_collection():
+            result = check_files(files, options)
         if env:
             click.echo("note: --env applies to a command after --", err=True)
     findings = _shown(result, severity, min_confidence)
@@ -121,9 +149,29 @@ def command(
     ctx.exit(1 if any({"info": 0, "warning": 1, "error": 2}[f.severity] >= limit for f in findings) else 0)
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Many small objects are made and none is garbage: searching for it would only cost time."""
+    import gc
+
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 def _options(
-    ctx: click.Context, version: Any, checkout: Path | None, gpu: str | None, model_config: Path | None, assume: tuple[str, ...],
-    select: tuple[str, ...], ignore: tuple[str, ...],
+    ctx: click.Context,
+    version: Any,
+    checkout: Path | None,
+    gpu: str | None,
+    model_config: Path | None,
+    assume: tuple[str, ...],
+    select: tuple[str, ...],
+    ignore: tuple[str, ...],
 ) -> Options:
     from graphlint.config.check import Options
     from graphlint.config.gpu import parse_gpu
@@ -157,8 +205,8 @@ def _options(
         except (NotACheckout, ValueError) as error:
             raise click.UsageError(str(error), ctx) from None
     rules, errors = load_rules()
-    for error in errors:
-        click.echo(f"error: {error.path}: {error.message}", err=True)
+    for broken in errors:
+        click.echo(f"error: {broken.path}: {broken.message}", err=True)
     options.rules = selected(rules, select, ignore)
     return options
 
@@ -212,9 +260,9 @@ def _shown(result: Result, severity: str | None, min_confidence: str) -> list[Fi
 
     silencers = {path: Silencers(text) for path, text in result.texts.items() if "graphlint:" in text}
     kept = [f for f in result.findings if f.path not in silencers or not silencers[f.path].silences(f)]
-    kept = [f for f in kept if CONFIDENCES.index(f.confidence) >= CONFIDENCES.index(min_confidence)]  # type: ignore[arg-type]
+    kept = [f for f in kept if CONFIDENCES.index(f.confidence) >= CONFIDENCES.index(min_confidence)]
     if severity is not None:
-        kept = [f for f in kept if SEVERITIES.index(f.severity) >= SEVERITIES.index(severity)]  # type: ignore[arg-type]
+        kept = [f for f in kept if SEVERITIES.index(f.severity) >= SEVERITIES.index(severity)]
     set_fingerprints(kept, SourceText([SourceFile(path, text.encode()) for path, text in result.texts.items()]))
     return kept
 
@@ -258,6 +306,3 @@ def _json(result: Result, findings: list[Finding]) -> str:
         "stats": {"files": result.files, "parsed": len(result.texts), "cached": 0, "seconds": 0.0},
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
-
-
-

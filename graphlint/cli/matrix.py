@@ -14,7 +14,9 @@ Examples:
 
 @click.command("matrix", epilog=EPILOG)
 @click.argument("targets", nargs=-1, required=True, metavar="CHECKOUT|VERSION [CHECKOUT|VERSION]")
-@click.option("--output-format", type=click.Choice(["text", "json", "markdown", "html"]), default="text", show_default=True, help="How to print.")
+@click.option(
+    "--output-format", type=click.Choice(["text", "json", "markdown", "html"]), default="text", show_default=True, help="How to print."
+)
 @click.option("--backend", "backends", multiple=True, metavar="NAME", help="Only these backends.")
 @click.pass_context
 def command(ctx: click.Context, /, targets: tuple[str, ...], output_format: str, backends: tuple[str, ...]) -> None:
@@ -38,13 +40,13 @@ def command(ctx: click.Context, /, targets: tuple[str, ...], output_format: str,
             raise click.UsageError(f"no backend {', '.join(sorted(unknown))} in {' or '.join(targets)}", ctx)
         matrices = [m._replace(rows=[r for r in m.rows if r.name.upper() in wanted]) for m in matrices]
     if len(matrices) == 2:
-        changes = compare(*matrices)
+        changes = compare(matrices[0], matrices[1])
         if output_format == "json":
             _json({"schema": 1, "from": matrices[0].version, "to": matrices[1].version, "changes": [c._asdict() for c in changes]})
         elif output_format == "html":
             raise click.UsageError("two releases are compared as text, markdown or json", ctx)
         else:
-            click.echo(render_changes(*matrices, changes, output_format == "markdown"), nl=False)
+            click.echo(render_changes(matrices[0], matrices[1], changes, output_format == "markdown"), nl=False)
         return
     matrix = matrices[0]
     if output_format == "json":

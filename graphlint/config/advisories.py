@@ -18,7 +18,7 @@ from graphlint.finding import Finding, Severity
 @lru_cache(maxsize=1)
 def load_advisories() -> tuple[dict[str, Any], ...]:
     """All bundled records, by id."""
-    folder = resources.files("graphlint.config").joinpath("data", "advisories")
+    folder = resources.files("graphlint.config").joinpath("data").joinpath("advisories")
     records = [msgspec.json.decode(entry.read_bytes()) for entry in folder.iterdir() if entry.name.endswith(".json")]
     return tuple(sorted(records, key=lambda r: str(r["id"])))
 
@@ -60,9 +60,14 @@ def advisory_findings(resolved: Resolved) -> list[Finding]:
             severity: Severity = specific["severity"]
             out.append(
                 deployment_finding(
-                    resolved, "GL613", "known-hazard", severity,
-                    f"{record['id']}: {record['summary']} ({resolved.version} is affected)", advice=specific["workaround"],
-                    span=_place(resolved, specific.get("setting", ())), trace=True,
+                    resolved,
+                    "GL613",
+                    "known-hazard",
+                    severity,
+                    f"{record['id']}: {record['summary']} ({resolved.version} is affected)",
+                    advice=specific["workaround"],
+                    span=_place(resolved, specific.get("setting", ())),
+                    trace=True,
                 )
             )
     return out
@@ -90,9 +95,15 @@ def _facts(resolved: Resolved) -> dict[str, Any]:
         "method": speculation.method if speculation is not None else None,
         "query_len": outcome.query_len,
         "dynamic_speculation": bool(speculation and speculation.dynamic),
-        "draft_quantized": bool(speculation and speculation.draft and any(q in speculation.draft.lower() for q in ("fp8", "nvfp4", "int4", "w4a16", "awq"))),
+        "draft_quantized": bool(
+            speculation and speculation.draft and any(q in speculation.draft.lower() for q in ("fp8", "nvfp4", "int4", "w4a16", "awq"))
+        ),
         "dcp": request.number("decode_context_parallel_size", 1),
-        "dcp_varlen": bool(outcome.support and outcome.support.chosen in resolved.tables.backends and resolved.tables.backends[outcome.support.chosen].dcp_varlen),
+        "dcp_varlen": bool(
+            outcome.support
+            and outcome.support.chosen in resolved.tables.backends
+            and resolved.tables.backends[outcome.support.chosen].dcp_varlen
+        ),
         "dp": request.number("data_parallel_size", 1),
         "hybrid": bool(model.hybrid),
         "linear": model.linear_attention or ("GDN_ATTN" if model.hybrid else None),
@@ -114,7 +125,7 @@ def _facts(resolved: Resolved) -> dict[str, Any]:
         "sparse": bool(model.sparse and model.mla),
         "dcp_a2a": request.given("dcp_comm_backend") == "a2a",
         "downgraded": any(r.kind.startswith("support") for r in outcome.rewrites),
-        "many_requests": isinstance(request.given("max_num_seqs"), int) and outcome.max_num_seqs >= 512 or outcome.max_num_seqs >= 1024,
+        "many_requests": (isinstance(request.given("max_num_seqs"), int) and outcome.max_num_seqs >= 512) or outcome.max_num_seqs >= 1024,
         "kv_cache_dtype": str(request.given("kv_cache_dtype") or "auto"),
     }
 
@@ -150,4 +161,10 @@ def _matches(condition: dict[str, Any], facts: dict[str, Any]) -> bool:
     return True
 
 
-_COMPARE: dict[str, Any] = {">": lambda a, b: a > b, ">=": lambda a, b: a >= b, "<": lambda a, b: a < b, "<=": lambda a, b: a <= b, "!=": lambda a, b: a != b}
+_COMPARE: dict[str, Any] = {
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    "!=": lambda a, b: a != b,
+}

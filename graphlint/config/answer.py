@@ -8,7 +8,8 @@ from graphlint.config.deployment import Deployment
 from graphlint.config.explore import Answer, Choices, explore
 from graphlint.config.history import flag_history
 from graphlint.config.merge import LoadYaml, Merged, Problem, Setting, config_words, merge
-from graphlint.config.pipeline import Outcome, resolve
+from graphlint.config.outcome import Outcome
+from graphlint.config.pipeline import resolve
 from graphlint.config.request import Request, build_request
 from graphlint.config.situation import Given, Situation
 from graphlint.config.tables import Tables
@@ -51,35 +52,76 @@ class Resolved:
 
 
 #: engine arguments that no step of the resolution reads; two deployments that differ only in them share one resolution
-_NO_INFLUENCE = frozenset({
-    "host", "port", "served_model_name", "tool_call_parser", "enable_auto_tool_choice", "reasoning_parser", "trust_remote_code", "download_dir", "seed",
-    "gpu_memory_utilization", "chat_template", "api_key", "uvicorn_log_level", "tokenizer", "tokenizer_mode", "load_format", "swap_space", "revision",
-    "limit_mm_per_prompt", "mm_encoder_tp_mode", "mm_processor_cache_gb", "enable_prefix_caching", "generation_config", "disable_log_requests",
-    "enable_log_requests", "disable_log_stats", "allowed_local_media_path", "media_io_kwargs", "default_chat_template_kwargs", "hf_overrides",
-    "safetensors_load_strategy", "tool_parser_plugin", "reasoning_parser_plugin", "model",
-})
+_NO_INFLUENCE = frozenset(
+    {
+        "host",
+        "port",
+        "served_model_name",
+        "tool_call_parser",
+        "enable_auto_tool_choice",
+        "reasoning_parser",
+        "trust_remote_code",
+        "download_dir",
+        "seed",
+        "gpu_memory_utilization",
+        "chat_template",
+        "api_key",
+        "uvicorn_log_level",
+        "tokenizer",
+        "tokenizer_mode",
+        "load_format",
+        "swap_space",
+        "revision",
+        "limit_mm_per_prompt",
+        "mm_encoder_tp_mode",
+        "mm_processor_cache_gb",
+        "enable_prefix_caching",
+        "generation_config",
+        "disable_log_requests",
+        "enable_log_requests",
+        "disable_log_stats",
+        "allowed_local_media_path",
+        "media_io_kwargs",
+        "default_chat_template_kwargs",
+        "hf_overrides",
+        "safetensors_load_strategy",
+        "tool_parser_plugin",
+        "reasoning_parser_plugin",
+        "model",
+    }
+)
 _Runs = list[tuple[Situation, Outcome, list[Answer]]]
 _cache: dict[tuple[object, ...], _Runs] = {}
 
 
-def resolve_deployment(deployment: Deployment, version: Version, tables: Tables, given: Given, load_yaml: LoadYaml | None = None) -> Resolved:
+def resolve_deployment(
+    deployment: Deployment, version: Version, tables: Tables, given: Given, load_yaml: LoadYaml | None = None
+) -> Resolved:
     """Resolves one vLLM deployment under one release."""
     merged = _merged(deployment, version, tables, load_yaml)
     request = build_request(merged, deployment.env, version, tables)
     runs = _explored(request, tables, given)
-    situation, outcome, base = runs[0]
+    situation, outcome, _ = runs[0]
     resolved = Resolved(deployment, version, tables, request, outcome, situation)
-    needed: dict[str, None] = {}
     for other_situation, other, answers in runs[1:]:
-        if other.effective == outcome.effective:
-            continue
-        resolved.alternatives.append(Alternative(other, other_situation, answers))
-        expected = {a.question: a.label for a in base}
-        for answer in answers:
-            if expected.get(answer.question) != answer.label:
-                needed[_option(answer.question)] = None
-    resolved.needs = list(needed)
+        if other.effective != outcome.effective:
+            resolved.alternatives.append(Alternative(other, other_situation, answers))
+    if resolved.alternatives:
+        resolved.needs = list(dict.fromkeys(_option(q) for q in _deciding(runs)))
     return resolved
+
+
+def _deciding(runs: _Runs) -> list[str]:
+    """Questions that decide: two runs differ in the mode and, among the questions both asked, in the answer to this one alone."""
+    answered = [({a.question: a.label for a in answers}, outcome.effective) for _, outcome, answers in runs]
+    found: dict[str, None] = {}
+    for index, (one, mode) in enumerate(answered):
+        for other, other_mode in answered[index + 1 :]:
+            if mode != other_mode:
+                differing = [q for q in one if q in other and one[q] != other[q]]
+                if len(differing) == 1:
+                    found[differing[0]] = None
+    return list(found)
 
 
 def _explored(request: Request, tables: Tables, given: Given) -> _Runs:
@@ -116,7 +158,9 @@ def _merged(deployment: Deployment, version: Version, tables: Tables, load_yaml:
         if value is not None:
             merged.values[key] = Setting(value, span, key)
         if known and key not in known and key in _once_known():
-            merged.problems.append(Problem("unknown-option", f"{key} is not an engine argument of {version}", span, True, "--" + key.replace("_", "-")))
+            merged.problems.append(
+                Problem("unknown-option", f"{key} is not an engine argument of {version}", span, True, "--" + key.replace("_", "-"))
+            )
     return merged
 
 

@@ -8,7 +8,7 @@ from graphlint.config.modes import VLLM_COMPILE
 from graphlint.config.versions import V
 
 if TYPE_CHECKING:
-    from graphlint.config.pipeline import Outcome
+    from graphlint.config.outcome import Outcome
     from graphlint.config.situation import Situation
 
 

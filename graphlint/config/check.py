@@ -78,7 +78,7 @@ def check_files(paths: Iterable[tuple[str, bytes]], options: Options) -> Result:
             else:
                 result.notes.append(note)
         for deployment in read.deployments:
-            _check(deployment, options, result)
+            _check_guarded(deployment, options, result)
     _finish(result)
     return result
 
@@ -114,16 +114,26 @@ def check_deployments(deployments: Iterable[Deployment], options: Options, text:
     if text is not None:
         result.texts[text[0]] = text[1]
     for deployment in deployments:
-        _check(deployment, options, result)
+        _check_guarded(deployment, options, result)
     _finish(result)
     return result
 
 
 def _malformed(note: Note) -> Finding:
     # annotated continuations are a habit of documents, and break there too; in a script they break the server
-    severity: Severity = "warning" if note.kind == "continuation" and note.path.endswith((".md", ".mdx", ".rst", ".yaml", ".yml")) else "error"
-    return Finding(rule="GL618", name="rejected-argument", severity=severity, confidence="high", path=note.path, line=note.line, end_line=note.line,
-                   message=note.message)
+    severity: Severity = (
+        "warning" if note.kind == "continuation" and note.path.endswith((".md", ".mdx", ".rst", ".yaml", ".yml")) else "error"
+    )
+    return Finding(
+        rule="GL618",
+        name="rejected-argument",
+        severity=severity,
+        confidence="high",
+        path=note.path,
+        line=note.line,
+        end_line=note.line,
+        message=note.message,
+    )
 
 
 def _finish(result: Result) -> None:
@@ -153,6 +163,14 @@ def versions_for(deployment: Deployment, options: Options) -> tuple[list[Version
         return ([newest] if low >= newest else [newest, low]), deployment.version_source
     why = f" ({deployment.version_source})" if deployment.version_source else ""
     return [parse_version(v) for v in RECENT], f"no version stated{why}: answered for {', '.join(RECENT)}; give --vllm-version"
+
+
+def _check_guarded(deployment: Deployment, options: Options, result: Result) -> None:
+    try:
+        _check(deployment, options, result)
+    except Exception as error:  # noqa: BLE001  one deployment's fault must not lose the others
+        span = deployment.span
+        result.errors.append(RunError(span.path, "internal", f"could not be resolved: {type(error).__name__}: {error}", span.line))
 
 
 def _check(deployment: Deployment, options: Options, result: Result) -> None:
@@ -235,7 +253,11 @@ def tables_for(version: Version, options: Options) -> tuple[Tables | None, str]:
     if nearest is None:
         return None, f"vLLM {version} is older than the modelled releases ({known[0]} to {known[-1]}): no answer"
     if version > known[-1]:
-        return load_release(nearest), f"vLLM {version} is newer than the modelled releases (up to {known[-1]}): answered with the tables and logic of {nearest}; give --vllm-checkout to read its own"
+        return (
+            load_release(nearest),
+            f"vLLM {version} is newer than the modelled releases (up to {known[-1]}): answered with the tables and logic of {nearest}; "
+            "give --vllm-checkout to read its own",
+        )
     return load_release(nearest), f"vLLM {version} has no tables of its own: answered with those of {nearest}"
 
 
@@ -248,7 +270,7 @@ def _yaml_loader(deployment: Deployment) -> Any:
         text = deployment.files.get(word.text)
         path = word.span.path
         if text is None:
-            for base in (Path(os.path.dirname(deployment.span.path) or "."), Path(".")):
+            for base in (Path(os.path.dirname(deployment.span.path) or "."), Path()):
                 target = base / word.text
                 if target.is_file():
                     try:
@@ -258,7 +280,9 @@ def _yaml_loader(deployment: Deployment) -> Any:
                     path = target.as_posix()
                     break
         if text is None:
-            deployment.notes.append(Note(word.span.path, word.span.line, f"--config {word.text}: the file is not here, so what it sets is not known"))
+            deployment.notes.append(
+                Note(word.span.path, word.span.line, f"--config {word.text}: the file is not here, so what it sets is not known")
+            )
             return None
         entries, _ = yaml_entries(text, path)
         return [(k, v, s) for k, v, s in entries]

@@ -31,6 +31,8 @@ class Deployment:
     notes: list[Note] = field(default_factory=list)
     #: lowest release that the input promises to work with (`min_vllm_version`)
     minimum: str | None = None
+    #: whether the words are layers laid over each other on purpose (a recipe), so that repeated options are no surprise
+    layered: bool = False
     #: the device, where the input names it (a recipe's hardware profile)
     gpu: str | None = None
     #: engine arguments given as a map instead of words (a vLLM configuration file): key, value, place

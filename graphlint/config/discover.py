@@ -35,12 +35,19 @@ def find_files(paths: Sequence[str]) -> tuple[list[tuple[str, bytes]], list[str]
     out: list[tuple[str, bytes]] = []
     for absolute, shown in sorted(found.items(), key=lambda item: item[1]):
         try:
-            if os.path.getsize(absolute) <= MAX_BYTES:
-                with open(absolute, "rb") as file:
-                    out.append((shown, file.read()))
+            data = _read(absolute)
         except OSError:
             missing.append(shown)
+            continue
+        if data is not None:
+            out.append((shown, data))
     return out, missing
+
+
+def _read(path: str) -> bytes | None:
+    with open(path, "rb") as handle:
+        data = handle.read(MAX_BYTES + 1)
+    return data if len(data) <= MAX_BYTES else None
 
 
 def _walk(root: str) -> Iterator[str]:

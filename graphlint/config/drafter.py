@@ -31,7 +31,9 @@ _AUTOREGRESSIVE = {"eagle", "eagle3", "mtp"}
 _V1_GRAPHS = _AUTOREGRESSIVE | {"draft_model", "dflash", "extract_hidden_states"}
 
 
-def drafter_mode(speculation: Speculation, mode: Mode, unresolved: Mode, v2: bool, compile_mode: int, version: Version, enforce_eager: bool) -> Drafter:
+def drafter_mode(
+    speculation: Speculation, mode: Mode, unresolved: Mode, v2: bool, compile_mode: int, version: Version, enforce_eager: bool
+) -> Drafter:
     """The drafter's modes. `unresolved` is the mode at configuration time, which 0.11.0 to 0.14.1 read."""
     method = speculation.method or "mtp"
     if enforce_eager:
@@ -58,7 +60,11 @@ def _v2(method: str, mode: Mode) -> Drafter:
     full = decode_mode(mode) == "FULL"
     later: Mode = "FULL_DECODE_ONLY" if full else "NONE"
     if method in _AUTOREGRESSIVE:
-        why = "later draft steps have full graphs" if full else f"V2 draft steps after the first have only full graphs and decode of {mode} is not FULL"
+        why = (
+            "later draft steps have full graphs"
+            if full
+            else f"V2 draft steps after the first have only full graphs and decode of {mode} is not FULL"
+        )
         return Drafter(mode, later, why)
     if method in ("dflash", "dspark"):
         return Drafter(later, later, "block drafting follows the target's decode mode")

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from graphlint.finding import Confidence, Finding, Fix, Severity, TracePoint
 from graphlint.config.words import Span, shown
+from graphlint.finding import Confidence, Finding, Fix, Severity, TracePoint
 
 if TYPE_CHECKING:
     from graphlint.config.answer import Resolved
     from graphlint.config.merge import Problem
-    from graphlint.config.pipeline import Rewrite
+    from graphlint.config.outcome import Rewrite
 
 
 def deployment_finding(
-    resolved: Resolved, rule: str, name: str, severity: Severity, message: str, *, span: Span | None = None, advice: str | None = None,
-    confidence: Confidence | None = None, trace: bool = False,
+    resolved: Resolved,
+    rule: str,
+    name: str,
+    severity: Severity,
+    message: str,
+    *,
+    span: Span | None = None,
+    advice: str | None = None,
+    confidence: Confidence | None = None,
+    trace: bool = False,
 ) -> Finding:
     """A finding at `span` (the server command where none is given). `advice` is what to change; `trace` adds the mode's rewrites.
 
@@ -24,8 +32,17 @@ def deployment_finding(
     place = span if span is not None and span.path else resolved.deployment.span
     sure: Confidence = confidence or ("medium" if resolved.alternatives else "high")
     return Finding(
-        rule=rule, name=name, severity=severity, confidence=sure, path=place.path, line=max(place.line, 1), column=max(place.column, 1),
-        end_line=place.end_line or place.line, end_column=place.end_column, symbol=resolved.deployment.name, message=shown(message),
+        rule=rule,
+        name=name,
+        severity=severity,
+        confidence=sure,
+        path=place.path,
+        line=max(place.line, 1),
+        column=max(place.column, 1),
+        end_line=place.end_line or place.line,
+        end_column=place.end_column,
+        symbol=resolved.deployment.name,
+        message=shown(message),
         trace=mode_trace(resolved, place) if trace else [],
         fix=Fix("display", shown(advice)) if advice else None,
     )
@@ -34,10 +51,22 @@ def deployment_finding(
 def mode_trace(resolved: Resolved, place: Span) -> list[TracePoint]:
     """Requested mode and each rewrite, as trace points at the place of the finding."""
     outcome = resolved.outcome
-    points = [TracePoint(place.path, place.line, f"asks for {outcome.requested} ({outcome.requested_by})", place.column, place.end_line, place.end_column)]
+    points = [
+        TracePoint(
+            place.path, place.line, f"asks for {outcome.requested} ({outcome.requested_by})", place.column, place.end_line, place.end_column
+        )
+    ]
     for rewrite in outcome.rewrites:
-        points.append(TracePoint(place.path, place.line, f"{rewrite.before} -> {rewrite.after}: {rewrite.why} ({rewrite.file}, {rewrite.symbol})",
-                                 place.column, place.end_line, place.end_column))
+        points.append(
+            TracePoint(
+                place.path,
+                place.line,
+                f"{rewrite.before} -> {rewrite.after}: {rewrite.why} ({rewrite.file}, {rewrite.symbol})",
+                place.column,
+                place.end_line,
+                place.end_column,
+            )
+        )
     return points
 
 

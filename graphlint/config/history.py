@@ -27,8 +27,10 @@ def _all() -> tuple[Presence, Presence, Presence, Presence]:
         for name in tables.backends:
             backends.setdefault(name, []).append(version)
     return (
-        {k: tuple(v) for k, v in flags.items()}, {k: tuple(dict.fromkeys(v)) for k, v in dests.items()},
-        {k: tuple(v) for k, v in env.items()}, {k: tuple(v) for k, v in backends.items()},
+        {k: tuple(v) for k, v in flags.items()},
+        {k: tuple(dict.fromkeys(v)) for k, v in dests.items()},
+        {k: tuple(v) for k, v in env.items()},
+        {k: tuple(v) for k, v in backends.items()},
     )
 
 

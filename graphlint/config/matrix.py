@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from graphlint.config.modes import LETTER, VLLM_COMPILE, Level, Mode
+from graphlint.config.modes import LETTER, LEVELS, VLLM_COMPILE, Level, Mode
 from graphlint.config.resolver import resolve_support
 from graphlint.config.sizes import StartupError
 from graphlint.config.tables import Backend, Support, Tables, bundled_versions, load_release, nearest_release
@@ -67,7 +67,9 @@ def load_matrix(target: str) -> Matrix:
     if version not in known:
         near = nearest_release(version)
         hint = f"; the nearest is {near}" if near and version < known[-1] else ""
-        raise UnknownRelease(f"vLLM {version} is not among the modelled releases ({known[0]} to {known[-1]}){hint}: give a checkout's folder")
+        raise UnknownRelease(
+            f"vLLM {version} is not among the modelled releases ({known[0]} to {known[-1]}){hint}: give a checkout's folder"
+        )
     return build_matrix(load_release(version), f"vLLM {version}")
 
 
@@ -88,7 +90,7 @@ def _short(builder: str) -> str:
 
 
 def _row(name: str, backend: Backend, version: Version) -> Row:
-    results = {}
+    results: dict[str, tuple[str, str]] = {}
     for mode in SHOWN_MODES:
         plain = _results(mode, backend.support, 1, version)
         speculative = _results(mode, backend.support, 2, version)
@@ -99,15 +101,19 @@ def _row(name: str, backend: Backend, version: Version) -> Row:
 def _results(mode: Mode, support: tuple[Support, ...], query_len: int, version: Version) -> str:
     out: dict[str, None] = {}
     for case in support:
-        try:
-            level: Level = case.level  # type: ignore[assignment]
-            steps = resolve_support(mode, level, "", query_len, VLLM_COMPILE, True, version)
-            out[steps[-1].mode if steps else mode] = None
-        except StartupError:
-            out["startup error"] = None
-        except ValueError:
-            out["?"] = None
+        out[_result(mode, case, query_len, version)] = None
     return " | ".join(out)
+
+
+def _result(mode: Mode, case: Support, query_len: int, version: Version) -> str:
+    level: Level | None = next((known for known in LEVELS if known == case.level), None)
+    if level is None:
+        return "?"
+    try:
+        steps = resolve_support(mode, level, "", query_len, VLLM_COMPILE, True, version)
+    except StartupError:
+        return "startup error"
+    return steps[-1].mode if steps else mode
 
 
 def readable(condition: str) -> str:
@@ -120,19 +126,28 @@ def readable(condition: str) -> str:
         (r"current_platform\.has_device_capability\((\d+)\)", r"SM\1 or above"),
         (r"current_platform\.is_(\w+)\(\)", lambda m: m.group(1).upper()),
         (r"can_use_trtllm_attention\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)", "TRT-LLM attention usable"),
-        (r"get_flash_attn_version\(\) in \(3, 4\)", "FlashAttention 3 or 4"), (r"get_flash_attn_version\(\) == 3", "FlashAttention 3"),
+        (r"get_flash_attn_version\(\) in \(3, 4\)", "FlashAttention 3 or 4"),
+        (r"get_flash_attn_version\(\) == 3", "FlashAttention 3"),
         (r"vllm_config\.parallel_config\.decode_context_parallel_size > 1", "DCP > 1"),
-        (r"vllm_config\.attention_config\.use_non_causal", "non-causal"), (r"vllm_config\.speculative_config is not None", "speculative decoding"),
+        (r"vllm_config\.attention_config\.use_non_causal", "non-causal"),
+        (r"vllm_config\.speculative_config is not None", "speculative decoding"),
         (r"vllm_config\.speculative_config\.enable_adaptive_verification", "adaptive verification"),
-        (r"vllm_config\.speculative_config\.num_speculative_tokens is not None and \(?vllm_config\.speculative_config\.num_speculative_tokens > 0\)?", "draft tokens > 0"),
+        (
+            r"vllm_config\.speculative_config\.num_speculative_tokens is not None and "
+            r"\(?vllm_config\.speculative_config\.num_speculative_tokens > 0\)?",
+            "draft tokens > 0",
+        ),
         (r"getattr\(kv_cache_spec, 'non_causal_multi_token_decode', False\)", "non-causal multi-token decode"),
-        (r"len\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\) > 0 and ", ""), (r"iter_layer_specs\(kv_cache_spec\) and ", ""),
-        (r"spec\.kv_quant_mode\.is_nvfp4", "NVFP4 KV cache"), (r"_is_xqa_head_dim_supported\(spec\.head_size\)", "XQA head size"),
-        (r"_has_unclamped_window\(.*\)", "a layer with an unclamped window"), (r"not \(not (\w[^()]*)\)", r"\1"), (r"\(not not ", "("),
+        (r"len\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\) > 0 and ", ""),
+        (r"iter_layer_specs\(kv_cache_spec\) and ", ""),
+        (r"spec\.kv_quant_mode\.is_nvfp4", "NVFP4 KV cache"),
+        (r"_is_xqa_head_dim_supported\(spec\.head_size\)", "XQA head size"),
+        (r"_has_unclamped_window\(.*\)", "a layer with an unclamped window"),
+        (r"not \(not (\w[^()]*)\)", r"\1"),
+        (r"\(not not ", "("),
     ):
-        text = re.sub(pattern, replacement, text)  # type: ignore[arg-type]
-    text = re.sub(r"\(not (?:\(not )?(TRT-LLM attention usable)\)?\)", r"\1", text) if text.startswith("(not") else text
-    return text
+        text = re.sub(pattern, replacement, text)
+    return re.sub(r"\(not (?:\(not )?(TRT-LLM attention usable)\)?\)", r"\1", text) if text.startswith("(not") else text
 
 
 def condition_text(case: Support) -> str:
@@ -169,13 +184,18 @@ def compare(old: Matrix, new: Matrix) -> list[Change]:
         if x != y:
             changes.append(Change("default", f"-O{level}", x, y))
     for what, get in (
-        ("attention op", lambda t: t.attention_ops), ("break point", lambda t: t.break_points), ("breakable by default", lambda t: t.breakable_archs),
-        ("V2 by default", lambda t: t.v2_archs), ("option", lambda t: [f for f in t.flags if not f.startswith("--no-")]), ("environment", lambda t: t.env),
-        ("speculative method", lambda t: t.methods), ("compilation field", lambda t: t.fields.get("compilation_config", ())),
+        ("attention op", lambda t: t.attention_ops),
+        ("break point", lambda t: t.break_points),
+        ("breakable by default", lambda t: t.breakable_archs),
+        ("V2 by default", lambda t: t.v2_archs),
+        ("option", lambda t: [f for f in t.flags if not f.startswith("--no-")]),
+        ("environment", lambda t: t.env),
+        ("speculative method", lambda t: t.methods),
+        ("compilation field", lambda t: t.fields.get("compilation_config", ())),
     ):
-        x, y = set(get(old.tables)), set(get(new.tables))
-        changes += [Change(what, name, "yes", "removed") for name in sorted(x - y)]
-        changes += [Change(what, name, "-", "added") for name in sorted(y - x)]
+        had, has = set(get(old.tables)), set(get(new.tables))
+        changes += [Change(what, name, "yes", "removed") for name in sorted(had - has)]
+        changes += [Change(what, name, "-", "added") for name in sorted(has - had)]
     return changes
 
 

@@ -33,7 +33,11 @@ def _table(rows: list[list[str]], head: list[str]) -> list[str]:
 def render_text(matrix: Matrix, conditions: bool = True) -> str:
     """Tables for a terminal."""
     lines = [f"CUDA-graph support of {matrix.source}", _LEGEND, ""]
-    for kind, title in (("attention", "Attention backends"), ("mamba", "Mamba and linear-attention backends"), ("builder", "Builders behind no name that join the minimum")):
+    for kind, title in (
+        ("attention", "Attention backends"),
+        ("mamba", "Mamba and linear-attention backends"),
+        ("builder", "Builders behind no name that join the minimum"),
+    ):
         rows = [r for r in matrix.rows if r.kind == kind]
         if rows:
             lines += [title, *_table([_cells(r) for r in rows], _HEAD), ""]
@@ -65,7 +69,14 @@ def render_text(matrix: Matrix, conditions: bool = True) -> str:
 
 def render_markdown(matrix: Matrix) -> str:
     """One table with places, for documents and pull requests."""
-    lines = [f"# CUDA-graph support of {matrix.source}", "", _LEGEND, "", "| " + " | ".join([*_HEAD, "declared at"]) + " |", "|" + "---|" * 7]
+    lines = [
+        f"# CUDA-graph support of {matrix.source}",
+        "",
+        _LEGEND,
+        "",
+        "| " + " | ".join([*_HEAD, "declared at"]) + " |",
+        "|" + "---|" * 7,
+    ]
     for row in matrix.rows:
         places = ", ".join(dict.fromkeys(s.at for s in row.levels))
         lines.append("| " + " | ".join(c.replace("|", "\\|") for c in [*_cells(row), places]) + " |")
@@ -75,7 +86,10 @@ def render_markdown(matrix: Matrix) -> str:
 def row_json(row: Row) -> dict[str, Any]:
     """One backend as data."""
     return {
-        "name": row.name, "kind": row.kind, "builder": row.builder, "note": row.note,
+        "name": row.name,
+        "kind": row.kind,
+        "builder": row.builder,
+        "note": row.note,
         "support": [{"level": s.level, "when": list(s.when), "at": s.at} for s in row.levels],
         "results": {mode: {"plain": plain, "speculative": spec} for mode, (plain, spec) in row.results.items()},
     }
@@ -85,11 +99,20 @@ def matrix_json(matrix: Matrix) -> dict[str, Any]:
     """Everything as data."""
     tables = matrix.tables
     return {
-        "schema": 1, "version": matrix.version, "source": matrix.source, "backends": [row_json(r) for r in matrix.rows],
-        "optimization": tables.optimization, "attention_ops": list(tables.attention_ops), "break_points": list(tables.break_points),
-        "breakable_architectures": list(tables.breakable_archs), "breakable_architectures_rocm": list(tables.breakable_archs_rocm),
-        "v2_architectures": list(tables.v2_archs), "piecewise_connectors": tables.piecewise_connectors, "options": sorted(tables.flags),
-        "environment": list(tables.env), "speculative_methods": list(tables.methods),
+        "schema": 1,
+        "version": matrix.version,
+        "source": matrix.source,
+        "backends": [row_json(r) for r in matrix.rows],
+        "optimization": tables.optimization,
+        "attention_ops": list(tables.attention_ops),
+        "break_points": list(tables.break_points),
+        "breakable_architectures": list(tables.breakable_archs),
+        "breakable_architectures_rocm": list(tables.breakable_archs_rocm),
+        "v2_architectures": list(tables.v2_archs),
+        "piecewise_connectors": tables.piecewise_connectors,
+        "options": sorted(tables.flags),
+        "environment": list(tables.env),
+        "speculative_methods": list(tables.methods),
     }
 
 
@@ -102,13 +125,18 @@ def render_html(matrix: Matrix) -> str:
         title = html.escape("\n".join(f"{s.level}: {condition_text(s) or 'always'} ({s.at})" for s in row.levels))
         cells = _cells(row)
         results = "".join(f'<td class="{_class(c)}">{html.escape(c)}</td>' for c in cells[2:])
-        rows.append(f'<tr class="{row.kind}"><th>{html.escape(row.name)}</th><td style="background:{_COLOURS[worst]}" title="{title}">{html.escape(letters)}</td>{results}</tr>')
+        rows.append(
+            f'<tr class="{row.kind}"><th>{html.escape(row.name)}</th>'
+            f'<td style="background:{_COLOURS[worst]}" title="{title}">{html.escape(letters)}</td>{results}</tr>'
+        )
     head = "".join(f"<th>{h}</th>" for h in _HEAD)
     return (
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>CUDA-graph support</title><style>"
-        "body{font:14px system-ui,sans-serif;margin:2em;max-width:100em}table{border-collapse:collapse}td,th{border:1px solid #ced4da;padding:.25em .6em;text-align:left}"
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>CUDA-graph support</title><style>'
+        "body{font:14px system-ui,sans-serif;margin:2em;max-width:100em}table{border-collapse:collapse}"
+        "td,th{border:1px solid #ced4da;padding:.25em .6em;text-align:left}"
         "thead th{position:sticky;top:0;background:#fff}.good{background:#d8f3dc}.part{background:#fff3bf}.bad{background:#ffc9c9}"
-        "@media(prefers-color-scheme:dark){body{background:#1b1e21;color:#dee2e6}thead th{background:#1b1e21}td[style],.good,.part,.bad{color:#212529}}"
+        "@media(prefers-color-scheme:dark){body{background:#1b1e21;color:#dee2e6}thead th{background:#1b1e21}"
+        "td[style],.good,.part,.bad{color:#212529}}"
         f"</style><h1>CUDA-graph support of {html.escape(matrix.source)}</h1><p>{html.escape(_LEGEND)}</p>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></html>\n"
     )

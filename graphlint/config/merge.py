@@ -13,18 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from graphlint.config.json_values import BadJson, Symbol, dump_json, parse_json
 from graphlint.config.tables import Flag, Tables
 from graphlint.config.versions import V, Version
-from graphlint.config.words import CLOSE, OPEN, Span, Word, shown, unknown
-
-
-class Symbol(NamedTuple):
-    """A value that the input does not decide; `text` is its source."""
-
-    text: str
-
-    def __str__(self) -> str:
-        return shown(self.text)
+from graphlint.config.words import OPEN, Span, Word, shown
 
 
 class Setting(NamedTuple):
@@ -64,9 +56,21 @@ class Merged:
 LoadYaml = Callable[[Word], "list[tuple[str, Any, Span]] | None"]
 
 _INTEGERS = {
-    "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "data_parallel_size_local", "decode_context_parallel_size",
-    "prefill_context_parallel_size", "max_num_seqs", "max_num_batched_tokens", "max_model_len", "max_cudagraph_capture_size",
-    "optimization_level", "spec_tokens", "max_seq_len_to_capture", "max_loras", "block_size",
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "data_parallel_size_local",
+    "decode_context_parallel_size",
+    "prefill_context_parallel_size",
+    "max_num_seqs",
+    "max_num_batched_tokens",
+    "max_model_len",
+    "max_cudagraph_capture_size",
+    "optimization_level",
+    "spec_tokens",
+    "max_seq_len_to_capture",
+    "max_loras",
+    "block_size",
 }
 _HUMAN = {"max_num_batched_tokens", "max_model_len", "block_size"}
 #: what documents write for "further arguments"
@@ -75,9 +79,7 @@ _NEGATIVE = re.compile(r"^-\d+$|^-\d*\.\d+$")
 _SUFFIX = {"k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
-def merge(
-    args: list[Word], version: Version, tables: Tables, entry: str = "serve", load_yaml: LoadYaml | None = None
-) -> Merged:
+def merge(args: list[Word], version: Version, tables: Tables, entry: str = "serve", load_yaml: LoadYaml | None = None) -> Merged:
     """Settings of a command line under one release."""
     out = Merged()
     words = list(args)
@@ -95,8 +97,15 @@ def _model_option(words: list[Word], version: Version, out: Merged) -> list[Word
         if word.text == "--model" or word.text.startswith("--model="):
             if version < V("0.11.1"):
                 if word.text == "--model":
-                    out.problems.append(Problem("model-option", "`vllm serve` of this release rejects --model: give the model as the "
-                                                "first argument", word.span, True, "--model"))
+                    out.problems.append(
+                        Problem(
+                            "model-option",
+                            "`vllm serve` of this release rejects --model: give the model as the first argument",
+                            word.span,
+                            True,
+                            "--model",
+                        )
+                    )
                 break
             if word.text == "--model":
                 return [*words[index + 1 : index + 2], *words[:index], *words[index + 2 :]]
@@ -104,19 +113,26 @@ def _model_option(words: list[Word], version: Version, out: Merged) -> list[Word
     return words
 
 
-def _pull_config(
-    words: list[Word], version: Version, tables: Tables, out: Merged, load_yaml: LoadYaml | None, entry: str
-) -> list[Word]:
+def _pull_config(words: list[Word], version: Version, tables: Tables, out: Merged, load_yaml: LoadYaml | None, entry: str) -> list[Word]:
     for word in words:
         if word.text.startswith("--config="):
-            out.problems.append(Problem("config-equals", f"`{shown(word.text)}` is accepted and the file is never read: only the form "
-                                        "with two words is expanded", word.span, False, "--config"))
+            out.problems.append(
+                Problem(
+                    "config-equals",
+                    f"`{shown(word.text)}` is accepted and the file is never read: only the form with two words is expanded",
+                    word.span,
+                    False,
+                    "--config",
+                )
+            )
     places = [i for i, w in enumerate(words) if w.text == "--config"]
     if not places:
         return words
     index = places[0]
     if len(places) > 1:
-        out.problems.append(Problem("config-twice", "more than one --config: the server stops with an assertion", words[places[1]].span, True))
+        out.problems.append(
+            Problem("config-twice", "more than one --config: the server stops with an assertion", words[places[1]].span, True)
+        )
     if index == len(words) - 1:
         out.problems.append(Problem("config-missing", "--config without a file", words[index].span, True))
         return words[:index]
@@ -184,7 +200,9 @@ def _normalise(words: list[Word], version: Version, out: Merged) -> list[Word]:
         elif text == "-O" and index + 1 < len(words) and words[index + 1].text in {"0", "1", "2", "3"}:
             done.append(Word("--optimization-level" if version >= V("0.12.0") else f"-O.{_level_key(version)}", span))
         elif text.startswith("-O.") and version >= V("0.12.0"):
-            out.problems.append(Problem("dotted-O", "the -O.* form is deprecated in 0.12.0 and an error from 0.13.0: use -cc.*", span, False, text))
+            out.problems.append(
+                Problem("dotted-O", "the -O.* form is deprecated in 0.12.0 and an error from 0.13.0: use -cc.*", span, False, text)
+            )
             done.append(Word("-cc" + text[2:], span))
         else:
             done.append(word)
@@ -226,7 +244,7 @@ def _dotted(words: list[Word], out: Merged) -> list[Word]:
         for duplicate in _update(held[0], nested):
             out.problems.append(Problem("repeated", f"{option}.{duplicate} is given twice: the last one counts", span, False, option))
     for option, (value_dict, span) in collected.items():
-        rest += [Word(option, span), Word(_dump(value_dict), span)]
+        rest += [Word(option, span), Word(dump_json(value_dict), span)]
     return rest
 
 
@@ -242,73 +260,6 @@ def _update(into: dict[str, Any], new: dict[str, Any]) -> list[str]:
                 duplicates.append(key)
             into[key] = value
     return duplicates
-
-
-def _dump(value: Any) -> str:
-    return json.dumps(value, default=lambda s: s.text, ensure_ascii=False) if not _has_symbol(value) else _dump_symbols(value)
-
-
-def _has_symbol(value: Any) -> bool:
-    if isinstance(value, Symbol):
-        return True
-    if isinstance(value, dict):
-        return any(_has_symbol(v) for v in value.values())
-    return isinstance(value, list) and any(_has_symbol(v) for v in value)
-
-
-def _dump_symbols(value: Any) -> str:
-    def plain(v: Any) -> Any:
-        if isinstance(v, Symbol):
-            return v.text
-        if isinstance(v, dict):
-            return {k: plain(x) for k, x in v.items()}
-        return [plain(x) for x in v] if isinstance(v, list) else v
-
-    return json.dumps(plain(value), ensure_ascii=False)
-
-
-class BadJson(ValueError):
-    """Text that should be JSON and is not."""
-
-
-def parse_json(text: str, bare: bool = False) -> Any:
-    """JSON with symbolic parts. `bare`: text that is no JSON is a plain string (dotted options); otherwise BadJson is raised."""
-    if OPEN not in text:
-        try:
-            return json.loads(text)
-        except ValueError as error:
-            if "..." in text or "\u2026" in text:
-                return Symbol(unknown(text))  # a document that leaves something out
-            if bare:
-                return text
-            raise BadJson(str(error)) from None
-    if re.fullmatch(f"{OPEN}[^{CLOSE}]*{CLOSE}", text):
-        return Symbol(text)
-    quoted, inside, position = "", False, 0
-    while position < len(text):
-        char = text[position]
-        if char == OPEN:
-            end = text.index(CLOSE, position) if CLOSE in text[position:] else len(text) - 1
-            name = text[position : end + 1].replace("\\", "\\\\").replace('"', '\\"')
-            quoted += name if inside else f'"{name}"'
-            position = end + 1
-            continue
-        if char == '"' and text[position - 1 : position] != "\\":
-            inside = not inside
-        quoted += char
-        position += 1
-    try:
-        return _symbols(json.loads(quoted))
-    except ValueError:
-        return Symbol(text)
-
-
-def _symbols(value: Any) -> Any:
-    if isinstance(value, str):
-        return Symbol(value) if OPEN in value else value
-    if isinstance(value, dict):
-        return {k: _symbols(v) for k, v in value.items()}
-    return [_symbols(v) for v in value] if isinstance(value, list) else value
 
 
 def find_flag(option: str, tables: Tables) -> tuple[str, Flag] | None:
@@ -356,7 +307,9 @@ def _parse(words: list[Word], version: Version, tables: Tables, out: Merged, ent
             continue
         found = find_flag(option, tables)
         if found is None:
-            out.problems.append(Problem("unknown-option", f"{option} is not an option of `vllm serve` in {version}", word.span, True, option))
+            out.problems.append(
+                Problem("unknown-option", f"{option} is not an option of `vllm serve` in {version}", word.span, True, option)
+            )
             while index < len(words) and not _is_option(words[index]) and not equals:
                 index += 1
             continue
@@ -369,7 +322,9 @@ def _take(
 ) -> int:
     if flag.kind in ("flag", "off", "bool"):
         if equals:
-            out.problems.append(Problem("explicit-argument", f"{name} takes no value: `{shown(word.text)}` is rejected", word.span, True, name))
+            out.problems.append(
+                Problem("explicit-argument", f"{name} takes no value: `{shown(word.text)}` is rejected", word.span, True, name)
+            )
         _set(out, flag.dest, Setting(flag.kind != "off" and not name.startswith("--no-"), word.span, name))
         return index
     values: list[Word] = []
@@ -402,8 +357,15 @@ def _take(
 def _value(out: Merged, name: str, flag: Flag, value: Word, span: Span, version: Version) -> None:
     if flag.kind == "json":
         if re.fullmatch(r"\d+", value.text) and flag.dest == "compilation_config":
-            out.problems.append(Problem("bare-level", f"{name} {value.text}: a bare number is rejected, write "
-                                        f"'{{\"{_level_key(version)}\": {value.text}}}'", span, True, name))
+            out.problems.append(
+                Problem(
+                    "bare-level",
+                    f"{name} {value.text}: a bare number is rejected, write '{{\"{_level_key(version)}\": {value.text}}}'",
+                    span,
+                    True,
+                    name,
+                )
+            )
             return
         if value.text in ("None", "null", ""):
             return
@@ -421,7 +383,9 @@ def _value(out: Merged, name: str, flag: Flag, value: Word, span: Span, version:
         out.problems.append(Problem("bad-value", f"{name}: invalid int value {parsed!r}", span, True, name))
         return
     if flag.choices and isinstance(parsed, str) and parsed not in flag.choices and flag.dest == "all2all_backend":
-        out.problems.append(Problem("bad-value", f"{name}: invalid choice {parsed!r} (choose from {', '.join(flag.choices)})", span, True, name))
+        out.problems.append(
+            Problem("bad-value", f"{name}: invalid choice {parsed!r} (choose from {', '.join(flag.choices)})", span, True, name)
+        )
         return
     _set(out, flag.dest, Setting(parsed, span, name))
 
@@ -446,10 +410,23 @@ def _set(out: Merged, dest: str, setting: Setting) -> None:
             lost = [k for k in before.value if k not in kept or kept[k] != before.value[k]]
             if lost:
                 out.problems.append(
-                    Problem("replaced", f"{setting.option} here replaces the whole {before.option} of line {before.span.line}: "
-                            f"{', '.join(lost)} of the first {'is' if len(lost) == 1 else 'are'} lost", setting.span, False, setting.option)
+                    Problem(
+                        "replaced",
+                        f"{setting.option} here replaces the whole {before.option} of line {before.span.line}: "
+                        f"{', '.join(lost)} of the first {'is' if len(lost) == 1 else 'are'} lost",
+                        setting.span,
+                        False,
+                        setting.option,
+                    )
                 )
         else:
-            out.problems.append(Problem("repeated", f"{setting.option} is given twice, the last one counts "
-                                        f"({before.value} on line {before.span.line} is dropped)", setting.span, False, setting.option))
+            out.problems.append(
+                Problem(
+                    "repeated",
+                    f"{setting.option} is given twice, the last one counts ({before.value} on line {before.span.line} is dropped)",
+                    setting.span,
+                    False,
+                    setting.option,
+                )
+            )
     out.values[dest] = setting

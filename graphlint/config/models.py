@@ -115,7 +115,7 @@ def from_architecture(architecture: str, tables: Tables | None) -> ModelFacts:
 
 @lru_cache(maxsize=1)
 def _names() -> list[tuple[re.Pattern[str], str, dict[str, bool]]]:
-    data = resources.files("graphlint.config").joinpath("data", "model_names.json").read_bytes()
+    data = resources.files("graphlint.config").joinpath("data").joinpath("model_names.json").read_bytes()
     return [(re.compile(p, re.I), arch, traits) for p, arch, traits in msgspec.json.decode(data)]
 
 

@@ -65,4 +65,8 @@ def selected(rules: Sequence[DeploymentRule], select: Sequence[str], ignore: Seq
         hits = [len(w) if rule.id.startswith(w.upper()) else len(rule.id) if w.lower() == rule.name else 0 for w in wanted]
         return max([h for h in hits if h] + [0 if "ALL" in wanted else -1])
 
-    return [r for r in rules if (strength(r, select) if select else 0) > strength(r, ignore) or not ignore and (not select or strength(r, select) >= 0)]
+    return [
+        r
+        for r in rules
+        if (strength(r, select) if select else 0) > strength(r, ignore) or (not ignore and (not select or strength(r, select) >= 0))
+    ]

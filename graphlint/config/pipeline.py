@@ -5,66 +5,19 @@ Follows `VllmConfig.__post_init__` and the model runner's initialisation of 0.10
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from graphlint.config import modes
 from graphlint.config.breakable import breakable_enabled, piecewise_available
-from graphlint.config.drafter import Drafter, drafter_mode
-from graphlint.config.merge import Symbol
+from graphlint.config.drafter import drafter_mode
+from graphlint.config.json_values import Symbol
 from graphlint.config.modes import DYNAMO_ONCE, NO_COMPILE, STOCK, VLLM_COMPILE, Mode, decode_mode, has_full, has_piecewise, separate
+from graphlint.config.outcome import Outcome, Rewrite
 from graphlint.config.request import Request, connector_of
 from graphlint.config.resolver import Step, resolve_support, resolver_file, resolver_symbol, split_attention
-from graphlint.config.runner import Runner, choose_runner
+from graphlint.config.runner import choose_runner
 from graphlint.config.situation import Situation
 from graphlint.config.sizes import SizeRequest, Sizes, StartupError, capture_sizes, covered_requests, round_for_spec_decode
-from graphlint.config.support import SupportResult, resolve_groups
+from graphlint.config.support import resolve_groups
 from graphlint.config.versions import V
-
-
-@dataclass(frozen=True)
-class Rewrite:
-    """One change of the mode: from what to what, the kind of reason, why, and where vLLM does it."""
-
-    before: Mode
-    after: Mode
-    kind: str
-    why: str
-    file: str
-    symbol: str
-
-    @property
-    def loses(self) -> bool:
-        """Whether graphs are lost."""
-        return modes.worse(self.before, self.after)
-
-
-@dataclass
-class Outcome:
-    """The resolution of one deployment under one set of facts."""
-
-    requested: Mode = "NONE"
-    requested_by: str = ""
-    mode: Mode = "NONE"
-    compile_mode: int = VLLM_COMPILE
-    error: StartupError | None = None
-    rewrites: list[Rewrite] = field(default_factory=list)
-    runner: Runner | None = None
-    breakable: bool = False
-    support: SupportResult | None = None
-    sizes: Sizes | None = None
-    initial_sizes: Sizes | None = None
-    query_len: int = 1
-    max_num_seqs: int = 256
-    max_num_batched_tokens: int = 8192
-    covered: int | None = None
-    drafter: Drafter | None = None
-    #: (kind, text) of things that are no rewrite of the mode: sizes dropped, hazards met
-    notes: list[tuple[str, str]] = field(default_factory=list)
-
-    @property
-    def effective(self) -> str:
-        """The mode, or `startup-error <exception>`."""
-        return f"startup-error {self.error.kind}" if self.error is not None else self.mode
 
 
 def config_file(request: Request) -> str:
@@ -106,8 +59,15 @@ class _Resolution:
     def _rejected(self) -> None:
         for problem in self.request.problems:
             if problem.fatal:
-                kind = {"unknown-field": "validation", "bad-mode": "validation", "unknown-method": "validation", "conflict": "ValueError",
-                        "unknown-backend": "ValueError", "model-option": "ValueError", "config-twice": "AssertionError"}.get(problem.kind, "argparse")
+                kind = {
+                    "unknown-field": "validation",
+                    "bad-mode": "validation",
+                    "unknown-method": "validation",
+                    "conflict": "ValueError",
+                    "unknown-backend": "ValueError",
+                    "model-option": "ValueError",
+                    "config-twice": "AssertionError",
+                }.get(problem.kind, "argparse")
                 raise StartupError(kind, problem.message, "argument parsing")
 
     # -- configuration time
@@ -151,15 +111,16 @@ class _Resolution:
                 if version == V("0.11.0") and self._pooling_or_encoder():
                     default = "PIECEWISE"
         if requested is None:
-            requested = next(m for m in modes.MODES if m == default)
             out.requested_by = by
-        out.requested = out.mode = requested
+        out.requested = out.mode = requested if requested is not None else next(m for m in modes.MODES if m == default)
         if eager_now:
             self.rewrite("NONE", "eager", "--enforce-eager turns all graphs off", file, "VllmConfig.__post_init__")
 
     def _compile_symbol(self, value: int | Symbol | None) -> int | None:
         if isinstance(value, Symbol):
-            return self.situation.choices.pick(f"compilation mode {value}", [(VLLM_COMPILE, f"{value} = VLLM_COMPILE"), (NO_COMPILE, f"{value} = NONE")])
+            return self.situation.choices.pick(
+                f"compilation mode {value}", [(VLLM_COMPILE, f"{value} = VLLM_COMPILE"), (NO_COMPILE, f"{value} = NONE")]
+            )
         return value
 
     def _mode_symbol(self, value: str | Symbol | None) -> Mode | None:
@@ -188,7 +149,9 @@ class _Resolution:
             self.rewrite("NONE", "platform", f"{self.situation.platform} has no CUDA graphs here", file, symbol)
             return
         if self.situation.platform == "rocm" and self._encoder_decoder():
-            self.rewrite("NONE", "model", "encoder-decoder models run eager on ROCm", "vllm/config/model.py", "ModelConfig._verify_cuda_graph")
+            self.rewrite(
+                "NONE", "model", "encoder-decoder models run eager on ROCm", "vllm/config/model.py", "ModelConfig._verify_cuda_graph"
+            )
         if version >= V("0.13.0"):
             if has_full(out.mode) and self._pooling():
                 self.rewrite("PIECEWISE", "model", "pooling models never use full graphs", file, symbol)
@@ -217,8 +180,13 @@ class _Resolution:
             return
         runner = choose_runner(self.situation, self.out.compile_mode)
         if not runner.v2 and has_full(self.out.mode):
-            self.rewrite("PIECEWISE", "dynamic-speculation", "the verification length changes at run time and V1 has no full graphs for that",
-                         config_file(request), "VllmConfig._maybe_override_dynamic_sd_cudagraph_mode")
+            self.rewrite(
+                "PIECEWISE",
+                "dynamic-speculation",
+                "the verification length changes at run time and V1 has no full graphs for that",
+                config_file(request),
+                "VllmConfig._maybe_override_dynamic_sd_cudagraph_mode",
+            )
 
     def _normalise(self) -> None:
         out, version = self.out, self.version
@@ -229,15 +197,26 @@ class _Resolution:
         after: Mode = modes.without_piecewise(out.mode) if version >= V("0.30.0") else "NONE"
         names = {NO_COMPILE: "NONE", STOCK: "STOCK_TORCH_COMPILE", DYNAMO_ONCE: "DYNAMO_TRACE_ONCE"}
         symbol = "VllmConfig._normalize_piecewise_cudagraph_mode" if version >= V("0.30.0") else "VllmConfig.__post_init__"
-        self.rewrite(after, "compile", f"piecewise graphs need compilation mode VLLM_COMPILE, and it is {names[out.compile_mode]}",
-                     config_file(self.request), symbol)
+        self.rewrite(
+            after,
+            "compile",
+            f"piecewise graphs need compilation mode VLLM_COMPILE, and it is {names[out.compile_mode]}",
+            config_file(self.request),
+            symbol,
+        )
 
     def _connector(self, file: str, symbol: str) -> None:
         if self.version < V("0.17.0") or not has_full(self.out.mode):
             return
         config = connector_of(self.request)
         if config and self._layerwise(config):
-            self.rewrite("PIECEWISE", "connector", f"KV connector {config.get('kv_connector')} works layer by layer, which full graphs skip", file, symbol)
+            self.rewrite(
+                "PIECEWISE",
+                "connector",
+                f"KV connector {config.get('kv_connector')} works layer by layer, which full graphs skip",
+                file,
+                symbol,
+            )
 
     def _layerwise(self, config: dict[str, object]) -> bool:
         name = str(config.get("kv_connector") or "")
@@ -307,12 +286,24 @@ class _Resolution:
             after: Mode = "PIECEWISE" if version == V("0.10.2") and has_full(self.out.mode) else "NONE"
             if version == V("0.10.2") and not has_full(self.out.mode):
                 after = self.out.mode
-            self.rewrite(after, "deepep", "DeepEP high-throughput kernels cannot be captured", "vllm/platforms/cuda.py", "CudaPlatform.check_and_update_config")
+            self.rewrite(
+                after,
+                "deepep",
+                "DeepEP high-throughput kernels cannot be captured",
+                "vllm/platforms/cuda.py",
+                "CudaPlatform.check_and_update_config",
+            )
         if self.situation.platform != "rocm" or not has_full(self.out.mode):
             return
         dcp = request.number("decode_context_parallel_size", 1) > 1 and V("0.13.0") <= version < V("0.29.0")
         if dcp or (request.number("prefill_context_parallel_size", 1) > 1 and version >= V("0.13.0")):
-            self.rewrite("PIECEWISE", "dcp", "ROCm has no full graphs under context parallelism", "vllm/platforms/rocm.py", "RocmPlatform.check_and_update_config")
+            self.rewrite(
+                "PIECEWISE",
+                "dcp",
+                "ROCm has no full graphs under context parallelism",
+                "vllm/platforms/rocm.py",
+                "RocmPlatform.check_and_update_config",
+            )
 
     def _all2all(self) -> str:
         value = self.request.given("all2all_backend")
@@ -326,42 +317,81 @@ class _Resolution:
             self._normalise()
         out.runner = choose_runner(self.situation, out.compile_mode)
         if version >= V("0.32.0") and out.runner.v2 and out.compile_mode == STOCK:
-            self.rewrite("NONE", "compile", "V2 runs stock torch.compile without graphs", config_file(self.request),
-                         "VllmConfig._disable_cudagraphs_for_v2_stock_torch_compile")
+            self.rewrite(
+                "NONE",
+                "compile",
+                "V2 runs stock torch.compile without graphs",
+                config_file(self.request),
+                "VllmConfig._disable_cudagraphs_for_v2_stock_torch_compile",
+            )
         speculation = self.request.speculation
         if speculation is not None and speculation.adaptive and version >= V("0.29.0"):
             if self.request.given("enable_lora"):
-                raise StartupError("ValueError", "adaptive verification is not compatible with LoRA", "VllmConfig._validate_adaptive_verification")
+                raise StartupError(
+                    "ValueError", "adaptive verification is not compatible with LoRA", "VllmConfig._validate_adaptive_verification"
+                )
             if not has_full(out.mode):
-                raise StartupError("ValueError", f"adaptive verification needs full CUDA graphs, and the mode is {out.mode}", "VllmConfig._validate_adaptive_verification")
+                raise StartupError(
+                    "ValueError",
+                    f"adaptive verification needs full CUDA graphs, and the mode is {out.mode}",
+                    "VllmConfig._validate_adaptive_verification",
+                )
             if self.request.number("pipeline_parallel_size", 1) > 1:
-                raise StartupError("ValueError", "adaptive verification is not compatible with pipeline parallelism", "VllmConfig._validate_adaptive_verification")
+                raise StartupError(
+                    "ValueError",
+                    "adaptive verification is not compatible with pipeline parallelism",
+                    "VllmConfig._validate_adaptive_verification",
+                )
         if version >= V("0.33.0") and self._hisparse() and out.mode == "FULL":
-            raise StartupError("ValueError", "HiSparse does not support cudagraph_mode=FULL: use FULL_AND_PIECEWISE", "VllmConfig.__post_init__")
+            raise StartupError(
+                "ValueError", "HiSparse does not support cudagraph_mode=FULL: use FULL_AND_PIECEWISE", "VllmConfig.__post_init__"
+            )
         if self._all2all() == "moonep" and version >= V("0.32.0"):
             self.rewrite("NONE", "deepep", "MoonEP is eager only", config_file(self.request), "VllmConfig.__post_init__")
 
     def _hisparse(self) -> bool:
         config = self.request.given("attention_config")
-        return isinstance(config, dict) and bool(config.get("hisparse_config")) or connector_of(self.request).get("kv_connector") == "HiSparseConnector"
+        return (isinstance(config, dict) and bool(config.get("hisparse_config"))) or connector_of(self.request).get(
+            "kv_connector"
+        ) == "HiSparseConnector"
 
     def _splitting(self) -> None:
         request, out, version = self.request, self.out, self.version
         file = "vllm/config/compilation.py"
         self.split = split_attention(
-            out.mode, out.compile_mode, request.splitting_ops, self.situation.tables.attention_ops, version, request.inductor_partition, request.fuse_attention
+            out.mode,
+            out.compile_mode,
+            request.splitting_ops,
+            self.situation.tables.attention_ops,
+            version,
+            request.inductor_partition,
+            request.fuse_attention,
         )
         self.steps(self.split.steps, file, "CompilationConfig.set_splitting_ops_for_v1")
         dp = request.number("data_parallel_size", 1)
-        if version >= V("0.13.0") and dp > 1 and self._all2all() == "deepep_high_throughput" and out.mode != "NONE" and out.compile_mode == VLLM_COMPILE:
-            if version < V("0.16.0") or self.situation.trait("moe", "a mixture-of-experts model"):
-                self.rewrite("NONE", "deepep", "DeepEP high-throughput kernels cannot be captured", file, "CompilationConfig.set_splitting_ops_for_v1")
+        if (
+            version >= V("0.13.0")
+            and dp > 1
+            and self._all2all() == "deepep_high_throughput"
+            and out.mode != "NONE"
+            and out.compile_mode == VLLM_COMPILE
+            and (version < V("0.16.0") or self.situation.trait("moe", "a mixture-of-experts model"))
+        ):
+            self.rewrite(
+                "NONE",
+                "deepep",
+                "DeepEP high-throughput kernels cannot be captured",
+                file,
+                "CompilationConfig.set_splitting_ops_for_v1",
+            )
 
     def _final_check(self) -> None:
         request, out, version = self.request, self.out, self.version
         cuda_alike = self.situation.platform in ("cuda", "rocm")
         if cuda_alike and has_piecewise(out.mode) and out.compile_mode != VLLM_COMPILE and not out.breakable:
-            raise StartupError("AssertionError", f"cudagraph_mode={out.mode} needs compilation mode VLLM_COMPILE", "VllmConfig.__post_init__")
+            raise StartupError(
+                "AssertionError", f"cudagraph_mode={out.mode} needs compilation mode VLLM_COMPILE", "VllmConfig.__post_init__"
+            )
         if request.given("enable_dbo") or request.number("ubatch_size", 0) > 1:
             allowed = ["deepep_low_latency", "deepep_high_throughput"]
             if version >= V("0.25.0"):
@@ -370,8 +400,11 @@ class _Resolution:
                 allowed.append("allgather_reducescatter")
             backend = self._all2all() or "allgather_reducescatter"
             if backend not in allowed and not request.is_symbolic("all2all_backend"):
-                raise StartupError("AssertionError", f"microbatching supports only the all2all backends {', '.join(allowed)}, not {backend}",
-                                   "VllmConfig.__post_init__")
+                raise StartupError(
+                    "AssertionError",
+                    f"microbatching supports only the all2all backends {', '.join(allowed)}, not {backend}",
+                    "VllmConfig.__post_init__",
+                )
         if version >= V("0.11.0") and not out.breakable and has_piecewise(out.mode) and not (out.runner and out.runner.v2):
             inductor_v010 = request.inductor_partition and version < V("0.11.1")
             if not self.split.contains_attention and not inductor_v010:
@@ -391,8 +424,11 @@ class _Resolution:
         dcp = request.number("decode_context_parallel_size", 1)
         chosen = situation.tables.backends.get(support.chosen)
         if dcp > 1 and version >= V("0.13.0") and situation.platform == "cuda" and chosen is not None and chosen.lse is False:
-            raise StartupError("AssertionError", f"decode context parallelism needs the softmax sum during decode, which {support.chosen} does not return",
-                               "check_attention_cp_compatibility")
+            raise StartupError(
+                "AssertionError",
+                f"decode context parallelism needs the softmax sum during decode, which {support.chosen} does not return",
+                "check_attention_cp_compatibility",
+            )
         if out.mode == "NONE":
             return
         if out.runner is not None and out.runner.v2 and version < V("0.20.0"):
@@ -401,8 +437,15 @@ class _Resolution:
         if situation.platform == "xpu":
             return
         steps = resolve_support(
-            out.mode, support.weakest.level, support.weakest.backend, out.query_len, out.compile_mode, self.split.contains_attention, version,
-            request.inductor_partition, piecewise_available(situation, out),
+            out.mode,
+            support.weakest.level,
+            support.weakest.backend,
+            out.query_len,
+            out.compile_mode,
+            self.split.contains_attention,
+            version,
+            request.inductor_partition,
+            piecewise_available(situation, out),
         )
         self.steps(steps, resolver_file(version), resolver_symbol(version))
         self._round_sizes()
@@ -416,7 +459,9 @@ class _Resolution:
         if version < V("0.20.0"):
             applies = applies and separate(out.mode)
         if applies and not (v2 and version >= V("0.25.0")):
-            out.sizes = round_for_spec_decode(out.sizes, out.query_len, version, request.number("tensor_parallel_size", 1), request.sequence_parallel)
+            out.sizes = round_for_spec_decode(
+                out.sizes, out.query_len, version, request.number("tensor_parallel_size", 1), request.sequence_parallel
+            )
         self._compile_sizes()
         if out.mode != "NONE" and self.situation.query_len_known:
             if decode_mode(out.mode) == "FULL":
@@ -434,8 +479,11 @@ class _Resolution:
                 padded = next(s for s in captured if s >= size)
                 if padded != size:
                     valid = ", ".join(map(str, captured[:6]))
-                    raise StartupError("ValueError", f"compile size {size} would be padded to {padded}; valid sizes are {valid}, ...",
-                                       "CudagraphDispatcher._compute_bs_to_padded_graph_size")
+                    raise StartupError(
+                        "ValueError",
+                        f"compile size {size} would be padded to {padded}; valid sizes are {valid}, ...",
+                        "CudagraphDispatcher._compute_bs_to_padded_graph_size",
+                    )
 
     def _drafter(self) -> None:
         speculation = self.request.speculation
@@ -448,7 +496,13 @@ class _Resolution:
                 break
         runner = self.out.runner
         self.out.drafter = drafter_mode(
-            speculation, self.out.mode, unresolved, bool(runner and runner.v2), self.out.compile_mode, self.version, self.request.enforce_eager
+            speculation,
+            self.out.mode,
+            unresolved,
+            bool(runner and runner.v2),
+            self.out.compile_mode,
+            self.version,
+            self.request.enforce_eager,
         )
 
 

@@ -12,7 +12,9 @@ from graphlint.finding import Finding
 
 _MARK = {"error": "error", "warning": "warning", "info": "info"}
 WORDS = {
-    "NONE": "no graphs", "PIECEWISE": "piecewise graphs for all batches", "FULL": "full graphs for all batches",
+    "NONE": "no graphs",
+    "PIECEWISE": "piecewise graphs for all batches",
+    "FULL": "full graphs for all batches",
     "FULL_DECODE_ONLY": "full graphs for decode, none for batches with prefill",
     "FULL_AND_PIECEWISE": "full graphs for decode, piecewise for batches with prefill",
 }
@@ -49,7 +51,13 @@ def _grouped(checked: list[Checked]) -> list[tuple[Checked, list[Checked]]]:
     groups: dict[Any, tuple[Checked, list[Checked]]] = {}
     for one in checked:
         answers = tuple((str(r.version), tuple(r.effective), r.outcome.covered) for r in one.resolved)
-        key = (one.deployment.span.path, one.deployment.span.line, one.deployment.engine, answers, one.sglang.effective if one.sglang else "")
+        key = (
+            one.deployment.span.path,
+            one.deployment.span.line,
+            one.deployment.engine,
+            answers,
+            one.sglang.effective if one.sglang else "",
+        )
         if key in groups:
             groups[key][1].append(one)
         else:
@@ -153,7 +161,10 @@ def _sglang(checked: Checked) -> list[str]:
     resolved = checked.sglang
     assert resolved is not None
     version = str(resolved.version) if resolved.version else "0.5.23 (none stated)"
-    lines = [f"  SGLang {version}: {resolved.effective}", f"    decode: {resolved.decode} ({resolved.decode_by}); prefill: {resolved.prefill} ({resolved.prefill_by})"]
+    lines = [
+        f"  SGLang {version}: {resolved.effective}",
+        f"    decode: {resolved.decode} ({resolved.decode_by}); prefill: {resolved.prefill} ({resolved.prefill_by})",
+    ]
     for phase, before, after, why in resolved.steps:
         lines.append(f"    {phase} {before} -> {after}: {why}")
     if resolved.max_bs is not None:
@@ -183,16 +194,25 @@ def deployments_json(result: Result) -> list[dict[str, Any]]:
 def _deployment(checked: Checked) -> dict[str, Any]:
     deployment = checked.deployment
     out: dict[str, Any] = {
-        "engine": deployment.engine, "path": deployment.span.path, "line": deployment.span.line, "name": deployment.name,
+        "engine": deployment.engine,
+        "path": deployment.span.path,
+        "line": deployment.span.line,
+        "name": deployment.name,
         "notes": [shown(n) for n in (*checked.notes, *(note.message for note in deployment.notes))],
         "unknown": sorted({n for w in deployment.args for n in unknown_names(w.text)}),
     }
     if checked.sglang is not None:
         s = checked.sglang
-        out["resolutions"] = [{
-            "version": str(s.version) if s.version else None, "effective_mode": s.effective, "decode": s.decode, "prefill": s.prefill,
-            "max_batch_size": s.max_bs, "steps": [{"phase": p, "before": b, "after": a, "why": w} for p, b, a, w in s.steps],
-        }]
+        out["resolutions"] = [
+            {
+                "version": str(s.version) if s.version else None,
+                "effective_mode": s.effective,
+                "decode": s.decode,
+                "prefill": s.prefill,
+                "max_batch_size": s.max_bs,
+                "steps": [{"phase": p, "before": b, "after": a, "why": w} for p, b, a, w in s.steps],
+            }
+        ]
         return out
     out["resolutions"] = [_resolution_json(r) for r in checked.resolved]
     return out
@@ -205,10 +225,13 @@ def _resolution_json(resolved: Resolved) -> dict[str, Any]:
         "requested": outcome.requested,
         "requested_by": outcome.requested_by,
         "rewrites": [
-            {"before": r.before, "after": r.after, "kind": r.kind, "why": r.why, "file": r.file, "symbol": r.symbol} for r in outcome.rewrites
+            {"before": r.before, "after": r.after, "kind": r.kind, "why": r.why, "file": r.file, "symbol": r.symbol}
+            for r in outcome.rewrites
         ],
         "effective_mode": outcome.effective,
-        "error": {"kind": outcome.error.kind, "message": shown(outcome.error.message), "symbol": outcome.error.symbol} if outcome.error else None,
+        "error": {"kind": outcome.error.kind, "message": shown(outcome.error.message), "symbol": outcome.error.symbol}
+        if outcome.error
+        else None,
         "decode": decode_mode(outcome.mode) if outcome.error is None else None,
         "mixed": mixed_mode(outcome.mode) if outcome.error is None else None,
         "runner": outcome.runner.name if outcome.runner else None,
@@ -218,10 +241,10 @@ def _resolution_json(resolved: Resolved) -> dict[str, Any]:
         "tokens_per_request": outcome.query_len,
         "max_num_seqs": outcome.max_num_seqs,
         "covered_requests": outcome.covered,
-        "drafter": {"first": outcome.drafter.first, "later": outcome.drafter.later, "why": outcome.drafter.why} if outcome.drafter else None,
-        "alternatives": [
-            {"effective_mode": a.outcome.effective, "if": [shown(x.label) for x in a.answers]} for a in resolved.alternatives
-        ],
+        "drafter": {"first": outcome.drafter.first, "later": outcome.drafter.later, "why": outcome.drafter.why}
+        if outcome.drafter
+        else None,
+        "alternatives": [{"effective_mode": a.outcome.effective, "if": [shown(x.label) for x in a.answers]} for a in resolved.alternatives],
         "needs": [shown(n) for n in resolved.needs],
         "assumed": list(resolved.situation.assumed.values()),
     }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from graphlint.config.merge import Merged, Problem, Setting, Symbol, parse_json
+from graphlint.config.json_values import Symbol, parse_json
+from graphlint.config.merge import Merged, Problem, Setting
 from graphlint.config.modes import DYNAMO_ONCE, MODES, NO_COMPILE, STOCK, VLLM_COMPILE
 from graphlint.config.tables import Tables
 from graphlint.config.versions import V, Version
@@ -133,7 +134,9 @@ def _compilation(request: Request, tables: Tables) -> None:
     passes = config.get("pass_config")
     if isinstance(passes, dict):
         _unknown_fields(request, passes, "pass_config", tables, setting)
-        request.sequence_parallel = bool(passes.get("enable_sp") or passes.get("enable_sequence_parallelism") or passes.get("enable_async_tp"))
+        request.sequence_parallel = bool(
+            passes.get("enable_sp") or passes.get("enable_sequence_parallelism") or passes.get("enable_async_tp")
+        )
         request.fuse_attention = bool(passes.get("fuse_attn_quant") or passes.get("enable_attn_fusion"))
     request.mode = _mode(request, config.get("cudagraph_mode"), setting)
     request.compile_mode = _compile_mode(request, config, setting)
@@ -154,11 +157,22 @@ def _unknown_fields(request: Request, config: dict[str, Any], name: str, tables:
         removed = _REMOVED_FIELDS.get(key)
         hint = f": use {removed[1]}" if removed else _close(key, known)
         if request.version >= V("0.13.0"):
-            _fatal(request, "unknown-field", f"{name} has no field {key!r} in {request.version}{hint}; the server stops with a validation error",
-                   setting.span, key)
+            _fatal(
+                request,
+                "unknown-field",
+                f"{name} has no field {key!r} in {request.version}{hint}; the server stops with a validation error",
+                setting.span,
+                key,
+            )
         else:
             request.problems.append(
-                Problem("dropped-field", f"{name} has no field {key!r} in {request.version}: it is dropped without a word{hint}", setting.span, False, key)
+                Problem(
+                    "dropped-field",
+                    f"{name} has no field {key!r} in {request.version}: it is dropped without a word{hint}",
+                    setting.span,
+                    False,
+                    key,
+                )
             )
 
 
@@ -188,8 +202,15 @@ def _compile_mode(request: Request, config: dict[str, Any], setting: Setting) ->
     if value is None and key == "mode" and request.version < V("0.18.0"):
         value = config.get("level")
         if value is not None:
-            request.problems.append(Problem("deprecated-field", "compilation_config.level is a deprecated alias of mode and is removed in 0.18.0",
-                                            setting.span, False, "level"))
+            request.problems.append(
+                Problem(
+                    "deprecated-field",
+                    "compilation_config.level is a deprecated alias of mode and is removed in 0.18.0",
+                    setting.span,
+                    False,
+                    "level",
+                )
+            )
     if value is None or isinstance(value, Symbol):
         return value
     if isinstance(value, str):
@@ -213,8 +234,11 @@ def _legacy(request: Request, config: dict[str, Any], setting: Setting) -> None:
         if config.get("cudagraph_mode") is not None:
             _fatal(request, "conflict", f"{key} and cudagraph_mode are mutually exclusive", setting.span, key)
         request.mode = mode
-        request.problems.append(Problem("deprecated-field", f"{key} is a deprecated alias of cudagraph_mode={mode}; it is gone in 0.11.1",
-                                        setting.span, False, key))
+        request.problems.append(
+            Problem(
+                "deprecated-field", f"{key} is a deprecated alias of cudagraph_mode={mode}; it is gone in 0.11.1", setting.span, False, key
+            )
+        )
 
 
 def _integers(value: Any) -> tuple[int, ...] | None:
@@ -229,7 +253,13 @@ def _sizes(request: Request) -> None:
     merged = request.merged
     for name in ("cudagraph_capture_sizes", "max_cudagraph_capture_size"):
         if merged.get(name) is not None and request.compilation.get(name) is not None:
-            _fatal(request, "conflict", f"--{name.replace('_', '-')} and compilation_config.{name} are mutually exclusive", request.span_of(name), name)
+            _fatal(
+                request,
+                "conflict",
+                f"--{name.replace('_', '-')} and compilation_config.{name} are mutually exclusive",
+                request.span_of(name),
+                name,
+            )
     given = merged.get("cudagraph_capture_sizes")
     request.sizes = _integers(given if given is not None else request.compilation.get("cudagraph_capture_sizes"))
     for name in ("max_cudagraph_capture_size",) if request.version >= V("0.11.1") else ():
@@ -254,7 +284,12 @@ def _backend(request: Request, tables: Tables) -> None:
     if isinstance(config, dict):
         _unknown_fields(request, config, "attention_config", tables, merged.values["attention_config"])
     if flag is not None and nested is not None:
-        _fatal(request, "conflict", "--attention-backend and attention_config.backend are mutually exclusive", request.span_of("attention_config"))
+        _fatal(
+            request,
+            "conflict",
+            "--attention-backend and attention_config.backend are mutually exclusive",
+            request.span_of("attention_config"),
+        )
     value = flag if flag is not None else nested
     span = request.span_of("attention_backend", "attention_config")
     if value is None and "VLLM_ATTENTION_BACKEND" in tables.env and "VLLM_ATTENTION_BACKEND" in request.env:
@@ -266,7 +301,13 @@ def _backend(request: Request, tables: Tables) -> None:
     plain = name.removesuffix("_VLLM_V1") if request.version < V("0.11.0") else name
     if plain not in tables.backends:
         others = [b for b in tables.backends if tables.backends[b].kind == "attention" and tables.backends[b].builder]
-        _fatal(request, "unknown-backend", f"{value!r} is no attention backend of {request.version}{_close(name, tuple(others))}", span, "attention_backend")
+        _fatal(
+            request,
+            "unknown-backend",
+            f"{value!r} is no attention backend of {request.version}{_close(name, tuple(others))}",
+            span,
+            "attention_backend",
+        )
         return
     request.backend = plain
 
@@ -281,19 +322,31 @@ def _speculation(request: Request, tables: Tables) -> None:
         if value is None:
             continue
         if config.get(key) is not None:
-            _fatal(request, "conflict", f"--{option.replace('_', '-')} and speculative_config.{key} are mutually exclusive", request.span_of(option), option)
+            _fatal(
+                request,
+                "conflict",
+                f"--{option.replace('_', '-')} and speculative_config.{key} are mutually exclusive",
+                request.span_of(option),
+                option,
+            )
         config[key] = value
     if not config and not symbolic:
         return
     if setting is not None and config:
         known = tables.fields.get("speculative_config")
         if known and request.version >= V("0.13.0"):
-            _unknown_fields(request, {k: v for k, v in config.items()}, "speculative_config", tables, setting)
+            _unknown_fields(request, config, "speculative_config", tables, setting)
     method = config.get("method")
     draft = config.get("model")
     span = setting.span if setting is not None else request.span_of("spec_method", "spec_model", "spec_tokens")
     if isinstance(method, str) and tables.methods and method not in tables.methods:
-        _fatal(request, "unknown-method", f"speculative method {method!r} is unknown to {request.version}{_close(method, tables.methods)}", span, "method")
+        _fatal(
+            request,
+            "unknown-method",
+            f"speculative method {method!r} is unknown to {request.version}{_close(method, tables.methods)}",
+            span,
+            "method",
+        )
     if isinstance(method, str) and method.endswith("_mtp"):
         method = "mtp"
     if method is None and isinstance(draft, str):
@@ -301,6 +354,9 @@ def _speculation(request: Request, tables: Tables) -> None:
     tokens = config.get("num_speculative_tokens")
     if isinstance(tokens, str) and tokens.isdigit():
         tokens = int(tokens)
+    if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens < 1:
+        _fatal(request, "bad-value", f"num_speculative_tokens {tokens}: must be greater than 0", span, "num_speculative_tokens")
+        tokens = None
     request.speculation = Speculation(
         method=method if isinstance(method, str) else None,
         tokens=tokens if isinstance(tokens, int) and not isinstance(tokens, bool) else None,

@@ -54,8 +54,11 @@ def split_attention(
         if ops is None and has_piecewise(mode):
             steps.append(Step("FULL", "split", "attention and quantisation are fused, which leaves no split points: FULL is tried"))
         if _contains(final, attention_ops):
-            raise StartupError("AssertionError", "attention ops should not be in splitting_ops when attention and quantisation are fused",
-                               "CompilationConfig.set_splitting_ops_for_attn_fusion")
+            raise StartupError(
+                "AssertionError",
+                "attention ops should not be in splitting_ops when attention and quantisation are fused",
+                "CompilationConfig.set_splitting_ops_for_attn_fusion",
+            )
         return Split(steps, final, False)
     if ops is None:
         return Split(steps, attention_ops, bool(attention_ops))

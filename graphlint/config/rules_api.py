@@ -18,13 +18,30 @@ if TYPE_CHECKING:
     from graphlint.config.sglang import SglangDeployment
 
 __all__ = [
-    "Confidence", "DeploymentExample", "DeploymentRule", "Finding", "Severity", "V", "Version", "VersionRange", "decode_mode", "deployment_finding",
-    "has_full", "has_piecewise", "mixed_mode", "mode_trace", "problems", "refused_arguments", "rewrites", "setting_span", "shown",
+    "Confidence",
+    "DeploymentExample",
+    "DeploymentRule",
+    "Finding",
+    "Severity",
+    "V",
+    "Version",
+    "VersionRange",
+    "decode_mode",
+    "deployment_finding",
+    "has_full",
+    "has_piecewise",
+    "mixed_mode",
+    "mode_trace",
+    "problems",
+    "refused_arguments",
+    "rewrites",
+    "setting_span",
+    "shown",
 ]
 
 
 class DeploymentExample(msgspec.Struct, frozen=True):
-    """A deployment that a rule is tested with: a command line (or files: path -> text), a release, and facts as for the command's options."""
+    """A deployment that a rule is tested with: a command line or files (path -> text), a release, and facts as for the command."""
 
     name: str
     source: str | dict[str, str]

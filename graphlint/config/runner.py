@@ -51,8 +51,11 @@ def choose_runner(situation: Situation, compile_mode: int) -> Runner:
         return Runner(explicit, "VLLM_USE_V2_MODEL_RUNNER")
     if _forced_v2(request):
         if unsupported:
-            raise StartupError("ValueError", f"model runner V2 is required here and does not support {', '.join(unsupported)}",
-                               "VllmConfig._validate_v2_model_runner")
+            raise StartupError(
+                "ValueError",
+                f"model runner V2 is required here and does not support {', '.join(unsupported)}",
+                "VllmConfig._validate_v2_model_runner",
+            )
         return Runner(True, "required by the speculative method or context parallelism")
     if not _default_v2(situation):
         return Runner(False, f"not a default V2 model in {version}")
@@ -80,7 +83,9 @@ def _default_v2(situation: Situation) -> bool:
             return False
         dense_only = version < V("0.24.0") or not model.architecture or "Moe" not in model.architecture
         if version < V("0.23.0"):
-            return not situation.trait("moe", "a mixture-of-experts model", ask=False) and not situation.trait("quantized", "quantised", ask=False)
+            return not situation.trait("moe", "a mixture-of-experts model", ask=False) and not situation.trait(
+                "quantized", "quantised", ask=False
+            )
         return listed if not dense_only else not bool(model.moe and version < V("0.24.0"))
     if situation.trait("hybrid", "a hybrid (linear attention or Mamba) model"):
         return listed and version >= V("0.28.0")
@@ -93,13 +98,18 @@ def v2_unsupported(situation: Situation, compile_mode: int, explicit: bool) -> l
     speculation = request.speculation
     out: list[str] = []
     given = request.given
-    if given("distributed_executor_backend") == "external_launcher" and request.number("pipeline_parallel_size", 1) > 1 and version >= V("0.24.0"):
+    if (
+        given("distributed_executor_backend") == "external_launcher"
+        and request.number("pipeline_parallel_size", 1) > 1
+        and version >= V("0.24.0")
+    ):
         out.append("pipeline parallelism with external_launcher")
     if version < V("0.29.0"):
         out += _v2_unsupported_until_028(situation, compile_mode)
-    elif speculation is not None:
-        if speculation.method in ("suffix", "custom_class") or (version < V("0.31.0") and speculation.method == "ngram_gpu"):
-            out.append(f"speculative method '{speculation.method}'")
+    elif speculation is not None and (
+        speculation.method in ("suffix", "custom_class") or (version < V("0.31.0") and speculation.method == "ngram_gpu")
+    ):
+        out.append(f"speculative method '{speculation.method}'")
     if speculation is not None:
         if speculation.parallel_drafting and speculation.method not in ("dflash", "dspark"):
             out.append("parallel drafting for EAGLE speculative decoding")
@@ -111,10 +121,16 @@ def v2_unsupported(situation: Situation, compile_mode: int, explicit: bool) -> l
             out.append("dual batch overlap")
         else:
             for bad, name in (
-                (given("enable_lora"), "LoRA"), (speculation is not None, "speculative decoding"),
+                (given("enable_lora"), "LoRA"),
+                (speculation is not None, "speculative decoding"),
                 (request.number("pipeline_parallel_size", 1) > 1, "pipeline parallelism"),
-                (request.number("decode_context_parallel_size", 1) > 1 or request.number("prefill_context_parallel_size", 1) > 1, "context parallelism"),
-                (situation.model.hybrid, "hybrid models"), (situation.model.multimodal, "multimodal models"), (request.mode == "PIECEWISE", "PIECEWISE CUDA graphs"),
+                (
+                    request.number("decode_context_parallel_size", 1) > 1 or request.number("prefill_context_parallel_size", 1) > 1,
+                    "context parallelism",
+                ),
+                (situation.model.hybrid, "hybrid models"),
+                (situation.model.multimodal, "multimodal models"),
+                (request.mode == "PIECEWISE", "PIECEWISE CUDA graphs"),
             ):
                 if bad:
                     out.append(f"dual batch overlap with {name}")
@@ -139,8 +155,12 @@ def _v2_unsupported_until_028(situation: Situation, compile_mode: int) -> list[s
             out.append(f"speculative method '{speculation.method}'")
         if speculation.method == "eagle3" and request.number("pipeline_parallel_size", 1) > 1:
             out.append("EAGLE3 with pipeline parallelism")
-    for name, text in (("enable_elastic_ep", "elastic expert parallelism"), ("logits_processors", "custom logits processors"),
-                       ("enable_prompt_embeds", "prompt embeds"), ("kv_sharing_fast_prefill", "KV sharing fast prefill")):
+    for name, text in (
+        ("enable_elastic_ep", "elastic expert parallelism"),
+        ("logits_processors", "custom logits processors"),
+        ("enable_prompt_embeds", "prompt embeds"),
+        ("kv_sharing_fast_prefill", "KV sharing fast prefill"),
+    ):
         if given(name):
             out.append(text)
     if version < V("0.28.0"):

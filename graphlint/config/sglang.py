@@ -45,7 +45,8 @@ OPTIONS: dict[str, VersionRange] = {
     "--disable-prefill-cuda-graph": VersionRange(V("0.5.14")),
 }
 _REPLACEMENT = {
-    "--cuda-graph-max-bs": "--cuda-graph-max-bs-decode", "--cuda-graph-bs": "--cuda-graph-bs-decode",
+    "--cuda-graph-max-bs": "--cuda-graph-max-bs-decode",
+    "--cuda-graph-bs": "--cuda-graph-bs-decode",
     "--disable-piecewise-cuda-graph": "--cuda-graph-backend-prefill disabled",
     "--enable-piecewise-cuda-graph": "--cuda-graph-backend-prefill breakable",
     "--enforce-piecewise-cuda-graph": "--cuda-graph-backend-prefill breakable",
@@ -182,8 +183,12 @@ def _explicit(out: SglangDeployment, at: Version) -> None:
             out.prefill, out.prefill_by = ("disabled" if at >= V("0.5.10") else out.prefill), "--disable-cuda-graph"
             out.locked = at >= V("0.5.14")
     if at < V("0.5.20"):
-        for option, value in (("--enable-piecewise-cuda-graph", "tc_piecewise"), ("--enforce-piecewise-cuda-graph", "tc_piecewise"),
-                              ("--enable-breakable-cuda-graph", "breakable"), ("--disable-piecewise-cuda-graph", "disabled")):
+        for option, value in (
+            ("--enable-piecewise-cuda-graph", "tc_piecewise"),
+            ("--enforce-piecewise-cuda-graph", "tc_piecewise"),
+            ("--enable-breakable-cuda-graph", "breakable"),
+            ("--disable-piecewise-cuda-graph", "disabled"),
+        ):
             if option in options and at in OPTIONS[option]:
                 out.prefill, out.prefill_by = value, option
                 out.locked = out.locked or option in ("--enforce-piecewise-cuda-graph", "--disable-piecewise-cuda-graph")
@@ -193,9 +198,9 @@ def _explicit(out: SglangDeployment, at: Version) -> None:
         if option in options:
             _set(out, phase, "disabled", option)
     for phase in ("decode", "prefill"):
-        value = _text(out, f"--cuda-graph-backend-{phase}")
-        if value is not None:
-            _set(out, phase, value, f"--cuda-graph-backend-{phase}")
+        backend = _text(out, f"--cuda-graph-backend-{phase}")
+        if backend is not None:
+            _set(out, phase, backend, f"--cuda-graph-backend-{phase}")
     config = _text(out, "--cuda-graph-config")
     if config is not None:
         try:
@@ -252,10 +257,16 @@ def _compatibility(out: SglangDeployment, at: Version, model: ModelFacts) -> Non
         ("context parallelism", _number(out, "--attn-cp-size", "--context-parallel-size") > 1),
         ("decode context parallelism (the capture builds no such metadata)", _number(out, "--dcp-size") > 1),
         ("two-batch overlap", "--enable-two-batch-overlap" in out.options),
-        ("an unvalidated all-to-all backend", (_text(out, "--moe-a2a-backend") or "none") not in ("none", "deepep", "megamoe", "flashinfer")),
+        (
+            "an unvalidated all-to-all backend",
+            (_text(out, "--moe-a2a-backend") or "none") not in ("none", "deepep", "megamoe", "flashinfer"),
+        ),
         ("a multimodal model", bool(model.multimodal) and at < V("0.5.22")),
-        ("trtllm_mla attention for DeepSeek-V3", architecture == "DeepseekV3ForCausalLM"
-         and "trtllm_mla" in (_text(out, "--attention-backend") or "", _text(out, "--prefill-attention-backend") or "")),
+        (
+            "trtllm_mla attention for DeepSeek-V3",
+            architecture == "DeepseekV3ForCausalLM"
+            and "trtllm_mla" in (_text(out, "--attention-backend") or "", _text(out, "--prefill-attention-backend") or ""),
+        ),
     ]
     hit = [name for name, applies in rules if applies]
     if out.locked:
@@ -277,9 +288,19 @@ def _hard_rules(out: SglangDeployment, at: Version) -> None:
         for phase in ("decode", "prefill"):
             _disable(out, phase, "multi-item scoring runs without graphs")
     saver = out.deployment.env.get("SGLANG_MEMORY_SAVER_CUDA_GRAPH")
-    if out.prefill == "breakable" and "--enable-memory-saver" in out.options and saver is not None and saver.text.lower() in ("1", "true") and at >= V("0.5.11"):
-        out.errors.append(("breakable prefill graphs reject the memory saver's CUDA-graph mode (SGLANG_MEMORY_SAVER_CUDA_GRAPH) while starting",
-                           out.span("--enable-memory-saver")))
+    if (
+        out.prefill == "breakable"
+        and "--enable-memory-saver" in out.options
+        and saver is not None
+        and saver.text.lower() in ("1", "true")
+        and at >= V("0.5.11")
+    ):
+        out.errors.append(
+            (
+                "breakable prefill graphs reject the memory saver's CUDA-graph mode (SGLANG_MEMORY_SAVER_CUDA_GRAPH) while starting",
+                out.span("--enable-memory-saver"),
+            )
+        )
 
 
 def _limits(out: SglangDeployment, at: Version) -> None:
@@ -292,7 +313,10 @@ def _limits(out: SglangDeployment, at: Version) -> None:
         if text and at in OPTIONS[option] and all(t.isdigit() for t in text.split()):
             out.max_bs, out.max_bs_by = max(int(t) for t in text.split()), option
     if out.max_bs is None and out.gpu is not None and out.gpu.memory:
-        out.max_bs, out.max_bs_by = _default_max_bs(out.gpu.memory, _number(out, "--tp-size", "--tensor-parallel-size", "--tp")), f"default for {out.gpu.name}"
+        out.max_bs, out.max_bs_by = (
+            _default_max_bs(out.gpu.memory, _number(out, "--tp-size", "--tensor-parallel-size", "--tp")),
+            f"default for {out.gpu.name}",
+        )
     text = _text(out, "--max-running-requests")
     out.max_running = int(text) if text and text.isdigit() else None
 
@@ -306,13 +330,29 @@ def _default_max_bs(memory: int, tensor_parallel: int) -> int:
 
 
 def sglang_finding(
-    resolved: SglangDeployment, rule: str, name: str, severity: Severity, message: str, *, span: Span | None = None, advice: str | None = None
+    resolved: SglangDeployment,
+    rule: str,
+    name: str,
+    severity: Severity,
+    message: str,
+    *,
+    span: Span | None = None,
+    advice: str | None = None,
 ) -> Finding:
     """A finding about an SGLang launch, at `span` or at the command."""
     place = span if span is not None and span.path else resolved.deployment.span
     confidence: Confidence = "high" if resolved.version is not None else "medium"
     return Finding(
-        rule=rule, name=name, severity=severity, confidence=confidence, path=place.path, line=max(place.line, 1), column=max(place.column, 1),
-        end_line=place.end_line or place.line, end_column=place.end_column, symbol=resolved.deployment.name, message=message,
+        rule=rule,
+        name=name,
+        severity=severity,
+        confidence=confidence,
+        path=place.path,
+        line=max(place.line, 1),
+        column=max(place.column, 1),
+        end_line=place.end_line or place.line,
+        end_column=place.end_column,
+        symbol=resolved.deployment.name,
+        message=message,
         fix=Fix("display", advice) if advice else None,
     )

@@ -17,7 +17,19 @@ from graphlint.config.request import Request
 from graphlint.config.tables import Tables
 
 _DEVICES = ("H100", "A100", "B200", "RTX5090")
-_BOOLEAN = ("moe", "hybrid", "mla", "sparse", "pooling", "encoder_decoder", "multimodal", "compiled", "chunked_attention", "quantized", "mm_prefix")
+_BOOLEAN = (
+    "moe",
+    "hybrid",
+    "mla",
+    "sparse",
+    "pooling",
+    "encoder_decoder",
+    "multimodal",
+    "compiled",
+    "chunked_attention",
+    "quantized",
+    "mm_prefix",
+)
 _POOLING_TASKS = {"embed", "embedding", "classify", "reward", "score", "pooling", "token_embed", "token_classify"}
 
 
@@ -46,7 +58,16 @@ class Given:
 
     def key(self) -> tuple[object, ...]:
         """What tells two sets of facts apart."""
-        return (self.gpu, self.platform, self.backend, self.support, self.runner, self.architecture, tuple(sorted(self.traits.items())), id(self.model_config))
+        return (
+            self.gpu,
+            self.platform,
+            self.backend,
+            self.support,
+            self.runner,
+            self.architecture,
+            tuple(sorted(self.traits.items())),
+            id(self.model_config),
+        )
 
     def on(self, device: str | None) -> Given:
         """These facts with the device that an input names, where none is given; names that are no device change nothing."""
@@ -80,8 +101,8 @@ def parse_assumptions(items: tuple[str, ...]) -> Given:
             given.traits[key] = not equals or value.lower() in ("true", "yes", "1")
         else:
             raise BadAssumption(
-                f"--assume {item}: expected one of {', '.join(b.replace('_', '-') for b in _BOOLEAN)}, arch=, backend=, support=, runner=v1|v2, "
-                "platform=cuda|rocm|xpu|cpu"
+                f"--assume {item}: expected one of {', '.join(b.replace('_', '-') for b in _BOOLEAN)}, arch=, backend=, support=, "
+                "runner=v1|v2, platform=cuda|rocm|xpu|cpu"
             )
     return given
 

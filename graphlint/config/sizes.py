@@ -76,7 +76,9 @@ def capture_sizes(request: SizeRequest, version: Version) -> Sizes:
         raise StartupError("AssertionError", "Maximum cudagraph size should be greater than or equal to 1 when using cuda graph.", _SYMBOL)
     if request.user_sizes is not None:
         if not request.user_sizes:
-            raise StartupError("AssertionError", "cudagraph_capture_sizes should contain at least one element when using cuda graph.", _SYMBOL)
+            raise StartupError(
+                "AssertionError", "cudagraph_capture_sizes should contain at least one element when using cuda graph.", _SYMBOL
+            )
         sizes = sorted({s for s in request.user_sizes if s <= limit})
     else:
         sizes = _grid(largest, request.interactivity and version >= V("0.17.0"))
@@ -113,10 +115,7 @@ def _capture_sizes_v010(request: SizeRequest) -> Sizes:
 
 
 def _grid(largest: int, interactivity: bool) -> list[int]:
-    if interactivity:
-        sizes = list(range(1, min(largest, 32) + 1))
-    else:
-        sizes = [s for s in (1, 2, 4) if s <= largest]
+    sizes = list(range(1, min(largest, 32) + 1)) if interactivity else [s for s in (1, 2, 4) if s <= largest]
     if largest >= 8:
         sizes += range(8, min(largest + 1, 256), 8)
     if largest >= 256:

@@ -1,7 +1,7 @@
 """Which attention backends a deployment gets, and the level of graph support that each declares there.
 
-Levels come from the release's tables; their conditions are source text that is evaluated with the facts at hand. A condition over facts that
-are not known is asked for, in words.
+Levels come from the release's tables; their conditions are source text that is evaluated with the facts at hand. A condition over
+facts that are not known is asked for, in words.
 """
 
 from __future__ import annotations
@@ -204,9 +204,16 @@ class _Evaluator:
 
 
 _COMPARE: dict[type[ast.cmpop], Any] = {
-    ast.Eq: lambda a, b: a == b, ast.NotEq: lambda a, b: a != b, ast.Lt: lambda a, b: a < b, ast.LtE: lambda a, b: a <= b,
-    ast.Gt: lambda a, b: a > b, ast.GtE: lambda a, b: a >= b, ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
-    ast.Is: lambda a, b: a is b, ast.IsNot: lambda a, b: a is not b,
+    ast.Eq: lambda a, b: a == b,
+    ast.NotEq: lambda a, b: a != b,
+    ast.Lt: lambda a, b: a < b,
+    ast.LtE: lambda a, b: a <= b,
+    ast.Gt: lambda a, b: a > b,
+    ast.GtE: lambda a, b: a >= b,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+    ast.Is: lambda a, b: a is b,
+    ast.IsNot: lambda a, b: a is not b,
 }
 
 
@@ -327,13 +334,23 @@ def _check_explicit(name: str, backend: Backend, situation: Situation) -> None:
     if backend.capability and _Evaluator(situation).value(_parsed(backend.capability)) is False:
         raise StartupError(
             "ValueError",
-            f"--attention-backend {name} does not run on {situation.gpu.label} (needs {backend.capability}); an explicit backend never falls back",
+            f"--attention-backend {name} does not run on {situation.gpu.label} (needs {backend.capability}); "
+            "an explicit backend never falls back",
             "CudaPlatform.get_attn_backend_cls",
         )
-    if situation.model.source == "model config" and situation.model.mla is not None and backend.kind == "attention" and name != "CUSTOM":
-        if situation.model.mla and not backend.mla and not backend.note and name not in ("FLASHINFER", "FLASH_ATTN") or (backend.mla and not situation.model.mla):
-            raise StartupError("ValueError", f"--attention-backend {name} does not fit the model's attention (MLA: {situation.model.mla})",
-                               "CudaPlatform.get_attn_backend_cls")
+    model = situation.model
+    if (
+        model.source == "model config"
+        and backend.kind == "attention"
+        and name != "CUSTOM"
+        and not backend.note
+        and bool(model.mla) != backend.mla
+    ):
+        raise StartupError(
+            "ValueError",
+            f"--attention-backend {name} does not fit the model's attention (multi-head latent: {bool(model.mla)})",
+            "CudaPlatform.get_attn_backend_cls",
+        )
 
 
 def select_backend(situation: Situation) -> str:
@@ -357,11 +374,11 @@ def select_backend(situation: Situation) -> str:
             continue
         for name in priority.backends:
             backend = situation.tables.backends.get(name)
-            if backend is None or backend.sparse != sparse or backend.note == "composite" and not situation.model.mm_prefix:
+            if backend is None or backend.sparse != sparse or (backend.note == "composite" and not situation.model.mm_prefix):
                 continue
             if backend.capability and _Evaluator(situation).value(_parsed(backend.capability)) is not True:
                 continue
-            if dcp and backend.lse is False or name in _NEEDS_MORE:
+            if (dcp and backend.lse is False) or name in _NEEDS_MORE:
                 continue
             return name
     return "FLASHMLA_SPARSE" if sparse else "TRITON_MLA" if mla else _select_v010(situation, mla, sparse)
@@ -386,5 +403,11 @@ def _select_v010(situation: Situation, mla: bool, sparse: bool) -> str:
 
 def _deepseek_v4(situation: Situation) -> str:
     suffix = "DSV41" if "V41" in (situation.model.architecture or "") and situation.request.version >= V("0.33.0") else "DSV4"
-    prefix = "ROCM_FLASHMLA_SPARSE" if situation.platform == "rocm" else "FLASHINFER_MLA_SPARSE" if situation.capability[0] == 12 else "FLASHMLA_SPARSE"
+    prefix = (
+        "ROCM_FLASHMLA_SPARSE"
+        if situation.platform == "rocm"
+        else "FLASHINFER_MLA_SPARSE"
+        if situation.capability[0] == 12
+        else "FLASHMLA_SPARSE"
+    )
     return f"{prefix}_{suffix}"

@@ -87,14 +87,14 @@ class Tables(msgspec.Struct, frozen=True, omit_defaults=True):
 @lru_cache(maxsize=1)
 def bundled_versions() -> tuple[Version, ...]:
     """Releases with a bundled table, oldest first."""
-    folder = resources.files("graphlint.config").joinpath("data", "releases")
+    folder = resources.files("graphlint.config").joinpath("data").joinpath("releases")
     return tuple(sorted(parse_version(entry.name[:-5]) for entry in folder.iterdir() if entry.name.endswith(".json")))
 
 
 @lru_cache(maxsize=48)
 def load_release(version: Version) -> Tables:
     """The bundled table of exactly this release. Raises FileNotFoundError where there is none."""
-    path = resources.files("graphlint.config").joinpath("data", "releases", f"{version}.json")
+    path = resources.files("graphlint.config").joinpath("data").joinpath("releases").joinpath(f"{version}.json")
     return msgspec.json.decode(path.read_bytes(), type=Tables)
 
 

@@ -18,7 +18,9 @@ Check = Callable[..., Result]
 def check() -> Check:
     """`check("vllm serve M", version="0.25.1", gpu="H100", assume=("moe",), path="run.sh")`."""
 
-    def run(text: str, *, version: str | None = "0.33.0", gpu: str | None = None, assume: tuple[str, ...] = (), path: str = "run.sh") -> Result:
+    def run(
+        text: str, *, version: str | None = "0.33.0", gpu: str | None = None, assume: tuple[str, ...] = (), path: str = "run.sh"
+    ) -> Result:
         given = parse_assumptions(assume)
         if gpu is not None:
             given.gpu = parse_gpu(gpu)

@@ -64,7 +64,11 @@ def test_every_release_has_a_table():
         assert len(tables.backends) > 20
         assert len(tables.flags) > 200
         assert tables.attention_ops
-        assert all(s.level in ("ALWAYS", "UNIFORM_BATCH", "UNIFORM_SINGLE_TOKEN_DECODE", "NEVER") for b in tables.backends.values() for s in b.support)
+        assert all(
+            s.level in ("ALWAYS", "UNIFORM_BATCH", "UNIFORM_SINGLE_TOKEN_DECODE", "NEVER")
+            for b in tables.backends.values()
+            for s in b.support
+        )
 
 
 def test_levels_go_down_as_well_as_up():
@@ -107,14 +111,14 @@ def test_an_unknown_release_is_a_usage_error(graphlint):
     assert graphlint("matrix", "nowhere").returncode == 2
 
 
-REGISTRY = '''
+REGISTRY = """
 from enum import Enum
 
 class AttentionBackendEnum(Enum):
     MINE = "vllm.v1.attention.backends.mine.MineBackend"
     NONE_OF_IT = ""
-'''
-MINE = '''
+"""
+MINE = """
 from vllm.v1.attention.backend import AttentionBackend, AttentionMetadataBuilder, AttentionCGSupport
 from vllm.platforms import current_platform
 
@@ -138,8 +142,8 @@ class MineBackend(AttentionBackend):
     @staticmethod
     def get_builder_cls():
         return MineBuilder
-'''
-BASE = '''
+"""
+BASE = """
 class AttentionCGSupport: ...
 class AttentionBackend: ...
 class AttentionMetadataBuilder:
@@ -148,15 +152,20 @@ class AttentionMetadataBuilder:
     @classmethod
     def get_cudagraph_support(cls, vllm_config, kv_cache_spec):
         return cls._cudagraph_support
-'''
+"""
 
 
 def test_a_checkout_is_read_directly(tree, graphlint):
-    tree({
-        "co/vllm/config/__init__.py": "", "co/vllm/config/compilation.py": "class CompilationConfig:\n    _attention_ops = ['vllm::a']\n",
-        "co/vllm/v1/attention/backends/registry.py": REGISTRY, "co/vllm/v1/attention/backends/mine.py": MINE, "co/vllm/v1/attention/backend.py": BASE,
-        "co/PKG-INFO": "Version: 0.40.0\n",
-    })
+    tree(
+        {
+            "co/vllm/config/__init__.py": "",
+            "co/vllm/config/compilation.py": "class CompilationConfig:\n    _attention_ops = ['vllm::a']\n",
+            "co/vllm/v1/attention/backends/registry.py": REGISTRY,
+            "co/vllm/v1/attention/backends/mine.py": MINE,
+            "co/vllm/v1/attention/backend.py": BASE,
+            "co/PKG-INFO": "Version: 0.40.0\n",
+        }
+    )
     data = json.loads(graphlint("matrix", "--output-format", "json", "co").stdout)
     mine = next(b for b in data["backends"] if b["name"] == "MINE")
     assert [s["level"] for s in mine["support"]] == ["ALWAYS", "UNIFORM_BATCH", "NEVER"]

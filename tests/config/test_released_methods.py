@@ -11,7 +11,22 @@ from graphlint.config.extract import extract_tables
 from graphlint.config.tables import Tables, load_release
 from graphlint.config.versions import V, parse_version
 
-RELEASES = ("0.10.2", "0.11.0", "0.11.1", "0.11.2", "0.12.0", "0.13.0", "0.16.0", "0.19.1", "0.20.2", "0.22.1", "0.25.1", "0.28.0", "0.30.0", "0.33.0")
+RELEASES = (
+    "0.10.2",
+    "0.11.0",
+    "0.11.1",
+    "0.11.2",
+    "0.12.0",
+    "0.13.0",
+    "0.16.0",
+    "0.19.1",
+    "0.20.2",
+    "0.22.1",
+    "0.25.1",
+    "0.28.0",
+    "0.30.0",
+    "0.33.0",
+)
 
 pytestmark = pytest.mark.ecosystem
 

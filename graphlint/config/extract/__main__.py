@@ -26,12 +26,12 @@ def main(folders: list[str]) -> int:
             version = str(parse_version(stated))
             tables = extract_tables(folder, version)
         except (NotACheckout, ValueError) as error:
-            print(f"skipped: {error}", file=sys.stderr)
+            sys.stderr.write(f"skipped: {error}\n")
             failed += 1
             continue
         data = msgspec.json.format(msgspec.json.encode(tables), indent=0)
         OUT.joinpath(f"{version}.json").write_bytes(data + b"\n")
-        print(f"{version}: {len(tables.backends)} backends, {len(tables.flags)} flags")
+        sys.stdout.write(f"{version}: {len(tables.backends)} backends, {len(tables.flags)} flags\n")
     return failed
 
 

@@ -6,7 +6,7 @@ import ast
 from itertools import product
 
 from graphlint.config.extract.guarded import guarded_values
-from graphlint.config.extract.source import Checkout, ClassAt, Module, base_name, strings_in
+from graphlint.config.extract.source import Checkout, ClassAt, base_name, strings_in
 from graphlint.config.tables import Backend, Priority, Support
 
 LEVELS = ("NEVER", "UNIFORM_SINGLE_TOKEN_DECODE", "UNIFORM_BATCH", "ALWAYS")
@@ -78,8 +78,11 @@ def _by_class_path(checkout: Checkout) -> dict[str, Backend]:
 
 
 _MAMBA = {
-    "MAMBA1": "mamba1_attn.Mamba1AttentionBackend", "MAMBA2": "mamba2_attn.Mamba2AttentionBackend", "LINEAR": "linear_attn.LinearAttentionBackend",
-    "SHORT_CONV": "short_conv_attn.ShortConvAttentionBackend", "GDN_ATTN": "gdn_attn.GDNAttentionBackend",
+    "MAMBA1": "mamba1_attn.Mamba1AttentionBackend",
+    "MAMBA2": "mamba2_attn.Mamba2AttentionBackend",
+    "LINEAR": "linear_attn.LinearAttentionBackend",
+    "SHORT_CONV": "short_conv_attn.ShortConvAttentionBackend",
+    "GDN_ATTN": "gdn_attn.GDNAttentionBackend",
 }
 
 
@@ -149,7 +152,7 @@ def builder_support(checkout: Checkout, builder: ClassAt) -> tuple[Support, ...]
 
 def _support(checkout: Checkout, lineage: list[ClassAt], start: int, attributes_only: bool = False) -> list[Support]:
     for index in range(start, len(lineage)):
-        module, cls = lineage[index]
+        _, cls = lineage[index]
         if not attributes_only:
             for item in cls.body:
                 if isinstance(item, ast.FunctionDef) and item.name == "get_cudagraph_support":
@@ -178,7 +181,7 @@ def _from_method(checkout: Checkout, lineage: list[ClassAt], index: int, method:
 
 def _read_attributes(lineage: list[ClassAt]) -> set[str]:
     """The attribute that this release's base class declares, hence the one that is read."""
-    for module, cls in reversed(lineage):
+    for _, cls in reversed(lineage):
         declared = {t.id for item in cls.body for t in _targets(item)} & set(_ATTRIBUTES)
         if cls.name == "AttentionMetadataBuilder" and declared:
             return declared
@@ -247,8 +250,7 @@ def _flag(checkout: Checkout, at: ClassAt, method: str) -> bool:
     if found is None:
         return False
     return any(
-        isinstance(node, ast.Return) and isinstance(node.value, ast.Constant) and node.value.value is True
-        for node in ast.walk(found[2])
+        isinstance(node, ast.Return) and isinstance(node.value, ast.Constant) and node.value.value is True for node in ast.walk(found[2])
     )
 
 
@@ -275,7 +277,7 @@ def _lse(checkout: Checkout, at: ClassAt) -> bool | None:
 
 
 def _dcp_varlen(checkout: Checkout, builder: ClassAt) -> bool:
-    for module, cls in checkout.lineage(*builder):
+    for _, cls in checkout.lineage(*builder):
         for node in ast.walk(cls):
             if isinstance(node, ast.keyword) and node.arg == "supports_dcp_with_varlen":
                 return not (isinstance(node.value, ast.Constant) and node.value.value is False)

@@ -65,9 +65,7 @@ def _negated(text: str) -> str:
     return f"not ({text})"
 
 
-def _walk(
-    body: list[ast.stmt], env: dict[str, ast.expr], when: tuple[str, ...], cases: list[Case], inline: Inline, limit: int
-) -> bool:
+def _walk(body: list[ast.stmt], env: dict[str, ast.expr], when: tuple[str, ...], cases: list[Case], inline: Inline, limit: int) -> bool:
     """Walks one block; True when every path through it returned."""
     for index, node in enumerate(body):
         if len(cases) >= limit:

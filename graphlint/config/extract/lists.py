@@ -20,8 +20,14 @@ _REGISTRIES = (
     "_REWARD_MODELS",
     "_TOKEN_CLASSIFICATION_MODELS",
 )
-_POOLING = {"_EMBEDDING_MODELS", "_CROSS_ENCODER_MODELS", "_SEQUENCE_CLASSIFICATION_MODELS", "_LATE_INTERACTION_MODELS",
-            "_REWARD_MODELS", "_TOKEN_CLASSIFICATION_MODELS"}
+_POOLING = {
+    "_EMBEDDING_MODELS",
+    "_CROSS_ENCODER_MODELS",
+    "_SEQUENCE_CLASSIFICATION_MODELS",
+    "_LATE_INTERACTION_MODELS",
+    "_REWARD_MODELS",
+    "_TOKEN_CLASSIFICATION_MODELS",
+}
 
 
 def extract_optimization(checkout: Checkout) -> dict[str, str]:
@@ -53,7 +59,9 @@ def extract_modes(checkout: Checkout) -> tuple[str, ...]:
     if at is None:
         return ()
     return tuple(
-        n.targets[0].id for n in at[1].body if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name) and n.targets[0].id.isupper()
+        n.targets[0].id
+        for n in at[1].body
+        if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name) and n.targets[0].id.isupper()
     )
 
 
@@ -66,11 +74,10 @@ def extract_break_points(checkout: Checkout) -> tuple[str, ...]:
             continue
         for node in ast.walk(module.tree):
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                if any("eager_break_during_capture" in ast.unparse(d) for d in node.decorator_list):
-                    out.append(f"{name}.{node.name}")
-            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "eager_break_during_capture":
-                if node.args and isinstance(node.args[0], ast.Name):
-                    out.append(f"{name}.{node.args[0].id}")
+                decorators = [ast.unparse(d) for d in node.decorator_list]
+                out += [f"{name}.{node.name}" for d in decorators if "eager_break_during_capture" in d]
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "eager_break_during_capture":
+                out += [f"{name}.{a.id}" for a in node.args if isinstance(a, ast.Name)]
     return tuple(dict.fromkeys(out))
 
 

@@ -21,9 +21,13 @@ _CONFIGS = {
 
 
 def config_class(checkout: Checkout, name: str) -> ClassAt | None:
-    """The configuration class of this name, re-exported by `vllm.config`."""
-    module = checkout.module("vllm.config")
-    return checkout.find_class(module, name) if module is not None else None
+    """The configuration class of this name: re-exported by `vllm.config`, or in one of its usual modules."""
+    for place in ("vllm.config", "vllm.config.compilation", "vllm.config.vllm"):
+        module = checkout.module(place)
+        found = checkout.find_class(module, name) if module is not None else None
+        if found is not None:
+            return found
+    return None
 
 
 def fields_of(checkout: Checkout, at: ClassAt) -> dict[str, ast.expr]:
@@ -31,9 +35,10 @@ def fields_of(checkout: Checkout, at: ClassAt) -> dict[str, ast.expr]:
     found: dict[str, ast.expr] = {}
     for _, cls in reversed(list(checkout.lineage(*at))):
         for node in cls.body:
-            if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-                if not ast.unparse(node.annotation).startswith(("ClassVar", "'ClassVar")):
-                    found[node.target.id] = node.annotation
+            if not (isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name)):
+                continue
+            if not ast.unparse(node.annotation).startswith(("ClassVar", "'ClassVar")):
+                found[node.target.id] = node.annotation
     return found
 
 

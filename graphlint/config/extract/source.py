@@ -30,13 +30,13 @@ class Module:
                         self.assigns[target.id] = node.value
             elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
                 self.assigns[node.target.id] = node.value
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ImportFrom) and (node.module or node.level):
-                target = self._absolute(node)
-                for alias in node.names:
-                    self.imports[alias.asname or alias.name] = (target, alias.name)
-            elif isinstance(node, ast.Import):
-                for alias in node.names:
+        for inner in ast.walk(tree):
+            if isinstance(inner, ast.ImportFrom) and (inner.module or inner.level):
+                origin = self._absolute(inner)
+                for alias in inner.names:
+                    self.imports[alias.asname or alias.name] = (origin, alias.name)
+            elif isinstance(inner, ast.Import):
+                for alias in inner.names:
                     self.imports[alias.asname or alias.name.split(".")[0]] = (alias.name, None)
 
     def _absolute(self, node: ast.ImportFrom) -> str:

@@ -1,4 +1,7 @@
-"""One module a format: each turns a file into deployments. `read_text` picks by name and content, `candidate` says what is worth reading."""
+"""One module a format: each turns a file into deployments.
+
+`read_text` picks the reader by name and content, `candidate` says what is worth reading.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +42,21 @@ def kind_of(path: str, head: bytes) -> str | None:
         return "python"
     if suffix == ".json":
         return "json"
-    if suffix in _SHELL or (not suffix and head.startswith(b"#!") and b"sh" in head.split(b"\n", 1)[0]) or suffix in (".env", ".service", ".txt"):
+    if (
+        suffix in _SHELL
+        or (not suffix and head.startswith(b"#!") and b"sh" in head.split(b"\n", 1)[0])
+        or suffix in (".env", ".service", ".txt")
+    ):
         return "shell"
     return None
 
 
 def candidate(path: str, data: bytes) -> bool:
     """Whether the file can hold a deployment at all."""
-    return kind_of(path, data[:64]) is not None and _TOKENS.search(data) is not None
+    kind = kind_of(path, data[:64])
+    if kind in ("yaml", "dockerfile", "json"):
+        return b"vllm" in data or b"sglang" in data or _TOKENS.search(data) is not None
+    return kind is not None and _TOKENS.search(data) is not None
 
 
 def read_text(path: str, text: str) -> Read:

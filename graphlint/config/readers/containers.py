@@ -33,7 +33,7 @@ def container(tree: Mapping, path: str, role: str) -> Read:
         name = served.get("name")
         if isinstance(name, Scalar) and name.text in ("vllm", "huggingface"):
             image = Word("vllm/kserve", image.span)
-    if not argv or not (_starts(argv) or "vllm" in image.text or "vllm" in role.lower() and argv[0].text.startswith("--")):
+    if not argv or not (_starts(argv) or "vllm" in image.text or ("vllm" in role.lower() and argv[0].text.startswith("--"))):
         return Read([], notes if _starts(argv) else [])
     if "vllm" not in image.text and not _starts(argv):
         image = Word("vllm/unnamed", image.span)
@@ -67,7 +67,9 @@ def _words(tree: Tree, path: str, env: dict[str, Word], compose: bool, notes: li
         line = tree.line + (1 if tree.block else 0)
         text = tree.text.replace("$$", "\ue002")
         # a folded or plain multi-line scalar is one line to the program
-        script = read_script(text if tree.block and "\\\n" in text else text.replace("\n", " "), path, line, 1 if tree.block else tree.column, env)
+        script = read_script(
+            text if tree.block and "\\\n" in text else text.replace("\n", " "), path, line, 1 if tree.block else tree.column, env
+        )
         notes.extend(script.notes)
         if not script.commands:
             return []
@@ -89,14 +91,17 @@ def _block(word: Word, item: Tree) -> Word:
 
 def _interpolate(word: Word, env: dict[str, Word], compose: bool) -> Word:
     if compose:
+
         def value(match: re.Match[str]) -> str:
             if match.group(0) == "$$":
                 return "$"
-            name, default = match.group(1) or match.group(3), match.group(2)
-            return default if default is not None else env[name].text if name in env and False else unknown(match.group(0))
+            default = match.group(2)
+            return default if default is not None else unknown(match.group(0))
 
         return Word(re.sub(r"\$\$|\$\{(\w+)(?::?-([^}]*))?[^}]*\}|\$(\w+)", value, word.text), word.span, word.splat)
-    return Word(_K8S_VARIABLE.sub(lambda m: env[m.group(1)].text if m.group(1) in env else unknown(m.group(0)), word.text), word.span, word.splat)
+    return Word(
+        _K8S_VARIABLE.sub(lambda m: env[m.group(1)].text if m.group(1) in env else unknown(m.group(0)), word.text), word.span, word.splat
+    )
 
 
 def image_of(tree: Mapping, path: str) -> Word | None:

@@ -96,7 +96,9 @@ class _Stage:
         self.scripts: list[Deployment] = []
 
     def set_env(self, body: str, line: int) -> None:
-        script = read_script(f"export {body}" if "=" in body.split()[0] else f"export {body.split()[0]}='{' '.join(body.split()[1:])}'", self.path, line)
+        script = read_script(
+            f"export {body}" if "=" in body.split()[0] else f"export {body.split()[0]}='{' '.join(body.split()[1:])}'", self.path, line
+        )
         expanded = re.findall(r"([A-Za-z_]\w*)=(\"(?:[^\"\\]|\\.)*\"|'[^']*'|\S*)", body)
         for name, value in expanded or ([(body.split()[0], " ".join(body.split()[1:]))] if len(body.split()) > 1 else []):
             offset = body[: body.find(name)].count("\n")
@@ -110,7 +112,14 @@ class _Stage:
             try:
                 items = json.loads(joined)
             except ValueError as error:
-                self.notes.append(Note(self.path, line, f"{keyword}: the exec form is no JSON list ({error}), so docker runs it through a shell", "malformed"))
+                self.notes.append(
+                    Note(
+                        self.path,
+                        line,
+                        f"{keyword}: the exec form is no JSON list ({error}), so docker runs it through a shell",
+                        "malformed",
+                    )
+                )
                 items = None
             if isinstance(items, list):
                 words = []

@@ -16,8 +16,26 @@ _CONTAINER = {"docker", "podman", "nerdctl", "enroot", "apptainer", "singularity
 _SHELLS = {"sh", "bash", "zsh", "dash", "/bin/sh", "/bin/bash", "/usr/bin/bash"}
 _PYTHON = re.compile(r"^(.*/)?python[\d.]*$")
 #: docker options without a value of their own
-_DOCKER_FLAGS = {"-d", "-i", "-t", "-it", "-ti", "-dit", "-itd", "--rm", "--privileged", "--init", "--detach", "--interactive", "--tty",
-                 "--no-healthcheck", "--read-only", "-P", "--publish-all", "--oom-kill-disable"}
+_DOCKER_FLAGS = {
+    "-d",
+    "-i",
+    "-t",
+    "-it",
+    "-ti",
+    "-dit",
+    "-itd",
+    "--rm",
+    "--privileged",
+    "--init",
+    "--detach",
+    "--interactive",
+    "--tty",
+    "--no-healthcheck",
+    "--read-only",
+    "-P",
+    "--publish-all",
+    "--oom-kill-disable",
+}
 _Entry = Literal["serve", "module", "api", "values"]
 
 
@@ -177,11 +195,15 @@ def container_deployment(image: Word, argv: list[Word], env: dict[str, Word], na
 def _other_program(argv: list[Word]) -> bool:
     """A command that is not arguments of the image's server: neither an option nor a model such as `org/name` or `$MODEL`."""
     first = argv[0].text
-    model = OPEN in first or ("/" in first and not first.startswith((".", "/bin", "/usr", "/opt", "/app", "/root")) and not first.endswith((".sh", ".py")))
+    model = OPEN in first or (
+        "/" in first and not first.startswith((".", "/bin", "/usr", "/opt", "/app", "/root")) and not first.endswith((".sh", ".py"))
+    )
     return not first.startswith("-") and not model
 
 
-def script_deployments(text: str, path: str, line: int = 1, column: int = 1, env: dict[str, Word] | None = None) -> tuple[list[Deployment], list[Note]]:
+def script_deployments(
+    text: str, path: str, line: int = 1, column: int = 1, env: dict[str, Word] | None = None
+) -> tuple[list[Deployment], list[Note]]:
     """Deployments and notes of shell text."""
     script = read_script(text, path, line, column, env)
     found = deployments_in(script, path)

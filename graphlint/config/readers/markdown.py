@@ -44,7 +44,9 @@ def _fence(language: str, body: str, path: str, line: int) -> Read:
     if language in _SHELL:
         from graphlint.config.readers.launch import script_deployments
 
-        plain = re.sub(r"(?m)^(\s*)(?:\$|#(?= *vllm serve)|>>>) (?=\S)", lambda m: m.group(1) + " " * (len(m.group(0)) - len(m.group(1))), body)
+        plain = re.sub(
+            r"(?m)^(\s*)(?:\$|#(?= *vllm serve)|>>>) (?=\S)", lambda m: m.group(1) + " " * (len(m.group(0)) - len(m.group(1))), body
+        )
         found, notes = script_deployments(mark_templates(plain), path, line)
         # prose around commands is not a script: what does not parse there is no finding
         return Read(found, notes if found else [])

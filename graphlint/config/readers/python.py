@@ -7,13 +7,26 @@ import re
 from typing import Any
 
 from graphlint.config.deployment import Deployment
-from graphlint.config.merge import Symbol
+from graphlint.config.json_values import Symbol
 from graphlint.config.readers import Read
 from graphlint.config.readers.launch import entry_at, script_deployments
 from graphlint.config.words import Note, Span, Word, unknown
 
 _CALLS = {"LLM", "EngineArgs", "AsyncEngineArgs"}
-_RUNNERS = {"run", "Popen", "call", "check_call", "check_output", "system", "popen", "getoutput", "execute", "exec_command", "sendline", "split"}
+_RUNNERS = {
+    "run",
+    "Popen",
+    "call",
+    "check_call",
+    "check_output",
+    "system",
+    "popen",
+    "getoutput",
+    "execute",
+    "exec_command",
+    "sendline",
+    "split",
+}
 _COMMAND_NAME = re.compile(r"cmd|command|launch|script|serve", re.I)
 
 
@@ -91,7 +104,13 @@ class _Reader(ast.NodeVisitor):
         for keyword in node.keywords:
             span = self._span(keyword.value)
             if keyword.arg is not None:
-                entries.append((keyword.arg, self._value(keyword.value), Span(self.path, keyword.lineno, keyword.col_offset + 1, span.end_line, span.end_column)))
+                entries.append(
+                    (
+                        keyword.arg,
+                        self._value(keyword.value),
+                        Span(self.path, keyword.lineno, keyword.col_offset + 1, span.end_line, span.end_column),
+                    )
+                )
                 continue
             expanded = self._value(keyword.value)
             if isinstance(expanded, dict):
@@ -142,9 +161,17 @@ class _Reader(ast.NodeVisitor):
                 return node.attr
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func).rsplit(".", 1)[-1]
-            if called in ("CompilationConfig", "PassConfig", "AttentionConfig", "dict", "SpeculativeConfig", "KVTransferConfig") and not node.args:
+            if (
+                called in ("CompilationConfig", "PassConfig", "AttentionConfig", "dict", "SpeculativeConfig", "KVTransferConfig")
+                and not node.args
+            ):
                 return {k.arg: self._value(k.value, depth) for k in node.keywords if k.arg is not None}
-            if called == "list" and len(node.args) == 1 and isinstance(node.args[0], ast.Call) and ast.unparse(node.args[0].func) == "range":
+            if (
+                called == "list"
+                and len(node.args) == 1
+                and isinstance(node.args[0], ast.Call)
+                and ast.unparse(node.args[0].func) == "range"
+            ):
                 bounds = [self._value(a) for a in node.args[0].args]
                 if all(isinstance(b, int) for b in bounds) and 1 <= len(bounds) <= 3:
                     return list(range(*bounds))[:5000]
@@ -165,4 +192,6 @@ class _Reader(ast.NodeVisitor):
         return str(value)
 
     def _span(self, node: ast.expr | ast.stmt) -> Span:
-        return Span(self.path, node.lineno, node.col_offset + 1, node.end_lineno or node.lineno, (node.end_col_offset or node.col_offset) + 1)
+        return Span(
+            self.path, node.lineno, node.col_offset + 1, node.end_lineno or node.lineno, (node.end_col_offset or node.col_offset) + 1
+        )

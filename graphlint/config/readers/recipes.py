@@ -14,8 +14,10 @@ from graphlint.config.words import Note, Span, Word
 #: more combinations than this are cut, with a note
 LIMIT = 160
 _STRATEGY_ARGS = {
-    "single_node_tep": ("--enable-expert-parallel",), "multi_node_tep": ("--enable-expert-parallel",),
-    "single_node_dep": ("--enable-expert-parallel",), "multi_node_dep": ("--enable-expert-parallel",),
+    "single_node_tep": ("--enable-expert-parallel",),
+    "multi_node_tep": ("--enable-expert-parallel",),
+    "single_node_dep": ("--enable-expert-parallel",),
+    "multi_node_dep": ("--enable-expert-parallel",),
 }
 
 
@@ -27,13 +29,17 @@ class _Layer(NamedTuple):
     #: variants that this layer is offered for (all where empty), hardware that it is not offered for
     variants: frozenset[str] = frozenset()
     without: frozenset[str] = frozenset()
+    #: options of the layers below that this one takes out
+    removes: frozenset[str] = frozenset()
 
 
 def is_recipe(document: Mapping) -> bool:
     """Whether the document has a recipe's shape."""
     model = document.get("model")
-    return isinstance(model, Mapping) and model.get("model_id") is not None and (
-        document.get("variants") is not None or model.get("base_args") is not None
+    return (
+        isinstance(model, Mapping)
+        and model.get("model_id") is not None
+        and (document.get("variants") is not None or model.get("base_args") is not None)
     )
 
 
@@ -58,7 +64,9 @@ def read_recipe(document: Mapping, path: str) -> Read:
 
         line = guide.line + (1 if guide.block else 0)
         for deployment in read_markdown("\n" * (line - 1) + guide.text, path).deployments:
-            found[("guide", str(deployment.span.line), *(w.text for w in deployment.args))] = deployment
+            words = tuple(w.text for w in deployment.args)
+            key = ("guide", str(deployment.span.line), *words)
+            found[key] = deployment
     return Read(list(found.values()), notes)
 
 
@@ -77,21 +85,52 @@ def _combinations(document: Mapping, path: str) -> Iterator[Deployment]:
         args = [word_of(model_id, path)] if model_id is not None else []
         common = [*args, *base, *_list(variant.get("extra_args"), path)]
         common_env = {**environment(model, path), **environment(variant, path)}
+        supported = variant.get("supported_hardware")
+        only = {i.text for i in supported.items if isinstance(i, Scalar)} if isinstance(supported, Sequence) else set()
+        precision = variant.get("precision")
+        nvidia = isinstance(precision, Scalar) and precision.text == "nvfp4"
         for hardware in _hardware(document, variant, path):
+            if (only and hardware.name and hardware.name not in only) or (nvidia and hardware.name.startswith(("amd", "mi3"))):
+                continue
             for strategy in _strategies(document, hardware.name, path):
                 for mode in modes:
                     if (mode.variants and variant_name not in mode.variants) or hardware.name in mode.without:
                         continue
                     middle = [] if strategy.replaces else hardware.words
-                    words = [*common, *features, *middle, *strategy.words, *mode.words]
+                    words = _without([*common, *features, *middle], strategy.removes) + strategy.words
+                    words = _without(words, hardware.removes | mode.removes) + mode.words
                     name = " / ".join(n for n in (variant_name, hardware.name, strategy.name, mode.name) if n)
-                    deployment = Deployment("vllm", args[0].span if args else Span(path, model.line), words,
-                                            {**common_env, **hardware.env, **strategy.env, **mode.env}, name=name)
-                    deployment.gpu = hardware.name or None
+                    deployment = Deployment(
+                        "vllm",
+                        args[0].span if args else Span(path, model.line),
+                        words,
+                        {**common_env, **hardware.env, **strategy.env, **mode.env},
+                        name=name,
+                    )
+                    deployment.gpu, deployment.layered = hardware.name or None, True
                     if isinstance(minimum, Scalar):
                         deployment.minimum = minimum.text
                         deployment.version_source = f"min_vllm_version {minimum.text}"
                     yield deployment
+
+
+def _without(words: list[Word], removed: frozenset[str]) -> list[Word]:
+    """The words less these options and their values."""
+    if not removed:
+        return words
+    out: list[Word] = []
+    dropping = False
+    for word in words:
+        if word.text.startswith("-"):
+            dropping = word.text.partition("=")[0] in removed
+        if not dropping:
+            out.append(word)
+    return out
+
+
+def _removed(tree: Mapping | None) -> frozenset[str]:
+    names = tree.get("remove_args") if tree is not None else None
+    return frozenset(i.text for i in names.items if isinstance(i, Scalar)) if isinstance(names, Sequence) else frozenset()
 
 
 def _list(tree: Tree | None, path: str) -> list[Word]:
@@ -131,8 +170,14 @@ def _mode(name: str, mode: Mapping, path: str) -> _Layer:
     offered = mode.get("variants")
     hardware = mode.get("hardware")
     variants = {i.text for i in offered.items if isinstance(i, Scalar)} if isinstance(offered, Sequence) else set()
-    without = {k for k, v in hardware.entries.items() if isinstance(v, Scalar) and v.text == "unsupported"} if isinstance(hardware, Mapping) else set()
-    return _Layer(name, _list(mode.get("args"), path), environment(mode, path), False, frozenset(variants), frozenset(without))
+    without = (
+        {k for k, v in hardware.entries.items() if isinstance(v, Scalar) and v.text == "unsupported"}
+        if isinstance(hardware, Mapping)
+        else set()
+    )
+    return _Layer(
+        name, _list(mode.get("args"), path), environment(mode, path), False, frozenset(variants), frozenset(without), _removed(mode)
+    )
 
 
 def _hardware(document: Mapping, variant: Mapping, path: str) -> list[_Layer]:
@@ -145,12 +190,14 @@ def _hardware(document: Mapping, variant: Mapping, path: str) -> list[_Layer]:
     for name in names:
         words: list[Word] = []
         env: dict[str, Word] = {}
+        removes: frozenset[str] = frozenset()
         for tree in (shared, own):
             override = tree.get(name) if isinstance(tree, Mapping) else None
             if isinstance(override, Mapping):
+                removes |= _removed(override)
                 words += _list(override.get("extra_args"), path)
                 env.update(environment(override, path))
-        layers.append(_Layer(name, words, env))
+        layers.append(_Layer(name, words, env, removes=removes))
     return layers
 
 
@@ -170,15 +217,27 @@ def _strategies(document: Mapping, hardware: str, path: str) -> list[_Layer]:
         if roles:
             for role, tree in roles:
                 assert isinstance(tree, Mapping)
-                layers.append(_Layer(f"{name} {role}", _list(tree.get("vllm_args"), path), {**environment(override, path), **environment(tree, path)}, True))
+                layers.append(
+                    _Layer(
+                        f"{name} {role}",
+                        _list(tree.get("vllm_args"), path),
+                        {**environment(override, path), **environment(tree, path)},
+                        True,
+                    )
+                )
             continue
         nested = override.get("hardware_overrides")
         own = nested.get(hardware) if isinstance(nested, Mapping) else None
         words = [*expert, *_list(override.get("extra_args"), path)]
         if isinstance(own, Mapping):
             words += _list(own.get("extra_args"), path)
-        layers.append(_Layer(name, words, environment(override, path), isinstance(own, Mapping)))
+        layers.append(
+            _Layer(
+                name,
+                words,
+                environment(override, path),
+                isinstance(own, Mapping),
+                removes=_removed(override) | _removed(own if isinstance(own, Mapping) else None),
+            )
+        )
     return layers or [_Layer("", [], {})]
-
-
-

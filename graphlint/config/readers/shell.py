@@ -7,7 +7,8 @@ from collections import Counter
 from typing import NamedTuple
 
 from graphlint.config.explore import Choices, explore
-from graphlint.config.readers.shell_parse import Choice, Loop, Node, Part, RawWord, ShellParser, Simple
+from graphlint.config.readers.shell_parse import Choice, Loop, Node, ShellParser, Simple
+from graphlint.config.readers.shell_words import Part, RawWord
 from graphlint.config.words import CLOSE, OPEN, Note, Span, Word, unknown
 
 #: a branch matters when it can change a command line
@@ -201,8 +202,8 @@ class _Run:
         parser = ShellParser(operand, self.path)
         words: list[Word] = []
         while parser.position < len(operand):
-            parser._skip_blank()
-            raw = parser._word()
+            parser.skip_blank()
+            raw = parser.word()
             if raw is None:
                 break
             words += self.expand(raw)
@@ -252,8 +253,8 @@ class _Run:
         parser = ShellParser(text, self.path)
         words = []
         while parser.position < len(text):
-            parser._skip_blank()
-            raw = parser._word()
+            parser.skip_blank()
+            raw = parser.word()
             if raw is None:
                 break
             words.append(self._joined(raw).text)
@@ -261,7 +262,7 @@ class _Run:
 
     def _expand_text(self, text: str, escape: bool = True) -> str:
         parser = ShellParser('"' + (text.replace('"', '\\"') if escape else text) + '"', self.path)
-        word = parser._word()
+        word = parser.word()
         return self._joined(word).text if word is not None else text
 
     def _arithmetic(self, text: str) -> str:

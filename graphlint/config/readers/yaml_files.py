@@ -16,9 +16,23 @@ from graphlint.config.words import Note, Span, Word
 
 #: options whose presence at the top of a map makes it a vLLM configuration file or an engine-argument block
 _TELLING = {
-    "compilation-config", "speculative-config", "attention-backend", "attention-config", "cudagraph-capture-sizes", "max-cudagraph-capture-size",
-    "max-num-seqs", "max-num-batched-tokens", "tensor-parallel-size", "data-parallel-size", "enforce-eager", "gpu-memory-utilization",
-    "enable-expert-parallel", "decode-context-parallel-size", "optimization-level", "kv-transfer-config", "all2all-backend",
+    "compilation-config",
+    "speculative-config",
+    "attention-backend",
+    "attention-config",
+    "cudagraph-capture-sizes",
+    "max-cudagraph-capture-size",
+    "max-num-seqs",
+    "max-num-batched-tokens",
+    "tensor-parallel-size",
+    "data-parallel-size",
+    "enforce-eager",
+    "gpu-memory-utilization",
+    "enable-expert-parallel",
+    "decode-context-parallel-size",
+    "optimization-level",
+    "kv-transfer-config",
+    "all2all-backend",
 }
 _SCRIPT = re.compile(r"vllm\s+serve|sglang\s+serve|-m\s+(vllm\.entrypoints|sglang\.launch_server)|vllm/vllm-openai")
 
@@ -71,8 +85,12 @@ def _configuration_file(document: Mapping, path: str) -> Deployment | None:
         return None
     if len(keys & _TELLING) < 2 and not keys & {"model", "compilation-config", "speculative-config"}:
         return None
-    if any(isinstance(v, Mapping) and k.replace("_", "-") not in _TELLING and not k.replace("_", "-").endswith(("config", "kwargs", "overrides"))
-           for k, v in document.entries.items()):
+    if any(
+        isinstance(v, Mapping)
+        and k.replace("_", "-") not in _TELLING
+        and not k.replace("_", "-").endswith(("config", "kwargs", "overrides"))
+        for k, v in document.entries.items()
+    ):
         return None
     return _from_values(document, path, "")
 
@@ -152,8 +170,13 @@ class _Walker:
 
     def _production_stack(self, tree: Mapping, role: str) -> Deployment:
         """vllm-project/production-stack: `modelSpec[].vllmConfig` with camel-case options and `extraArgs`."""
-        names = {"maxModelLen": "--max-model-len", "tensorParallelSize": "--tensor-parallel-size", "maxNumSeqs": "--max-num-seqs",
-                 "gpuMemoryUtilization": "--gpu-memory-utilization", "dtype": "--dtype"}
+        names = {
+            "maxModelLen": "--max-model-len",
+            "tensorParallelSize": "--tensor-parallel-size",
+            "maxNumSeqs": "--max-num-seqs",
+            "gpuMemoryUtilization": "--gpu-memory-utilization",
+            "dtype": "--dtype",
+        }
         config = tree.get("vllmConfig")
         assert isinstance(config, Mapping)
         words: list[Word] = []
@@ -188,7 +211,7 @@ class _Walker:
         if not _SCRIPT.search(tree.text):
             return []
         line = tree.line + (1 if tree.block else 0)
-        if where and where[-1] in ("guide", "description", "readme", "notes") or "```" in tree.text:
+        if (where and where[-1] in ("guide", "description", "readme", "notes")) or "```" in tree.text:
             from graphlint.config.readers.markdown import read_markdown
 
             found = read_markdown("\n" * (line - 1) + tree.text, self.path).deployments
@@ -220,13 +243,32 @@ def _item_name(tree: Tree) -> str:
     return ""
 
 
-_STRUCTURE = {"spec", "template", "containers", "services", "initContainers", "jobs", "steps", "run", "extraPodSpec", "mainContainer", "args", "command",
-              "commands", "data", "metadata", "items", "predictor", "model", "leaderTemplate", "leaderWorkerTemplate", "workerTemplate", ""}
+_STRUCTURE = {
+    "spec",
+    "template",
+    "containers",
+    "services",
+    "initContainers",
+    "jobs",
+    "steps",
+    "run",
+    "extraPodSpec",
+    "mainContainer",
+    "args",
+    "command",
+    "commands",
+    "data",
+    "metadata",
+    "items",
+    "predictor",
+    "model",
+    "leaderTemplate",
+    "leaderWorkerTemplate",
+    "workerTemplate",
+    "",
+}
 
 
 def _role(where: tuple[str, ...]) -> str:
     """The names on the way that tell deployments apart: service, role (prefill, decode), container."""
     return ".".join(dict.fromkeys(part for part in where if part not in _STRUCTURE and not part.isdigit()))
-
-
-

@@ -12,7 +12,9 @@ from typing import Any
 
 from graphlint.config.words import CLOSE, OPEN, Note, Span, Word, unknown
 
-_CONTROL = re.compile(r"^\s*\{\{-?\s*(?:if|else|end|range|with|define|include|template|block|/\*|-|\$|toYaml|tpl)\b.*\}\}\s*$|^\s*\{%.*%\}\s*$")
+_CONTROL = re.compile(
+    r"^\s*\{\{-?\s*(?:if|else|end|range|with|define|include|template|block|/\*|-|\$|toYaml|tpl)\b.*\}\}\s*$|^\s*\{%.*%\}\s*$"
+)
 _TEMPLATE = re.compile(r"\$?\{\{.*?\}\}")
 
 
