@@ -1,3 +1,4 @@
+# ruff: noqa: E501  inputs stand here as people write them
 """`graphlint config` as a user runs it: text, JSON, options, exit status, suppression, speed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  inputs stand here as people write them
 """What people really write: every format gives the same deployment, at its own lines."""
 
 from __future__ import annotations

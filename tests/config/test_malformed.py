@@ -1,3 +1,4 @@
+# ruff: noqa: E501  inputs stand here as people write them
 """Malformed input: a finding or a clear note at the right line, never a traceback, and the rest is still read."""
 
 from __future__ import annotations
