@@ -30,9 +30,8 @@ def find_scope(paths: Sequence[str], options: CheckOptions, given: Sequence[Sour
     discovery = discover(paths, respect_gitignore=options.respect_gitignore)
     at_hand = [file.path for file in given]
     targets = _without_excluded(discovery.files, options)
-    named = [path for path in {*paths, *at_hand} if not os.path.isdir(path)]
-    folders = [path for path in paths if os.path.isdir(path)]
-    if not options.context or folders or not named:
+    named = [*targets, *at_hand]
+    if not options.context or not named or any(os.path.isdir(path) for path in paths):
         return Scope(discovery, targets, [])
     roots = sorted({root for path in named if (root := project_root(path, options)) is not None})
     around = discover(roots, respect_gitignore=options.respect_gitignore).files if roots else []

@@ -139,7 +139,7 @@ def _tend_baseline(ctx: click.Context, outcome: Outcome, policy: str, *, on_disk
     if policy == "fail" or (policy == "auto" and os.environ.get("CI", "").lower() not in ("", "0", "false")):
         for entry in matched.stale:
             click.echo(f"stale: {entry.path}: {entry.rule} {entry.symbol} {entry.buffer}".rstrip(), err=True)
-        click.echo(f"error: {file} lists {count} that no longer occur; run `graphlint baseline prune` and commit it", err=True)
+        click.echo(f"error: {file} lists {count} gone from the code; run `graphlint baseline prune` and commit it", err=True)
         return False
     from graphlint.baseline.file import BaselineError, write
 
@@ -147,7 +147,7 @@ def _tend_baseline(ctx: click.Context, outcome: Outcome, policy: str, *, on_disk
         write(matched.file, matched.current)
     except BaselineError as error:
         raise click.UsageError(str(error), ctx) from None
-    click.echo(f"{file}: removed {count} that no longer occur", err=True)
+    click.echo(f"{file}: removed {count}, gone from the code", err=True)
     return True
 
 

@@ -97,7 +97,7 @@ def test_it_shrinks_by_itself(adopted, tree):
     tree({"engine/drafter.py": FILLED})
     found, result = adopted()
     assert (found, result.returncode) == ([], 0)
-    assert f"{BASELINE}: removed 1 finding that no longer occur" in result.stderr
+    assert f"{BASELINE}: removed 1 finding, gone from the code" in result.stderr
     assert lines(adopted.root) == []
 
 
@@ -107,6 +107,7 @@ def test_in_ci_a_stale_entry_fails_the_run_and_changes_nothing(adopted, tree, mo
     found, result = adopted()
     assert (found, result.returncode) == ([], 1)
     assert "stale: engine/drafter.py: GL301 Drafter.propose idx_mapping" in result.stderr
+    assert f"error: {BASELINE} lists 1 finding gone from the code; " in result.stderr
     assert "run `graphlint baseline prune` and commit it" in result.stderr
     assert len(lines(adopted.root)) == 1
     assert adopted("--stale-baseline", "keep")[1].returncode == 0
