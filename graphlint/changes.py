@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import re
-import subprocess
 import warnings
 
 import msgspec
@@ -91,6 +89,8 @@ def _parse(diff: str, root: str) -> dict[str, list[tuple[int, int]]]:
 
 def _functions_around(path: str, places: list[int]) -> list[tuple[int, int]]:
     """The innermost function around each place, or the lines beside it where there is none."""
+    import ast
+
     spans: list[tuple[int, int]] = []
     try:
         with open(path, "rb") as file, warnings.catch_warnings():
@@ -123,6 +123,8 @@ def _unquoted(name: str) -> str:
 
 
 def _git(folder: str, *arguments: str, failure: str = "") -> str:
+    import subprocess  # 6 ms that only --diff-base pays
+
     try:
         done = subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False)
     except OSError as error:
