@@ -84,7 +84,7 @@ def confine_writes(folder: str, device_writes: bool) -> str:
     writable = [(folder, rights)] + [(path, _FS_WRITE_FILE) for path in ("/dev/null", "/dev/zero", "/dev/tty")]
     if device_writes:
         # a CUDA driver opens its device nodes and shared memory for writing, and names its threads
-        writable += [("/dev", rights), ("/proc/self", _FS_WRITE_FILE)]
+        writable += [("/dev", rights), ("/proc/self", _FS_WRITE_FILE | (rights & _FS_TRUNCATE))]
     file_rights = _FS_WRITE_FILE | (rights & _FS_TRUNCATE)
     try:
         for path, allowed in writable:
