@@ -16,7 +16,7 @@ from graphlint.changes import since as changes_since
 from graphlint.finding import CONFIDENCES, SEVERITIES, Finding, Report, RunError, Severity
 from graphlint.fingerprints import set_fingerprints
 from graphlint.registry import Registry
-from graphlint.scope import find_scope, matching
+from graphlint.scope import find_context, find_scope, matching
 from graphlint.settings import CheckOptions
 from graphlint.source.discovery import Discovery
 from graphlint.source.files import MARKER, SourceFile, SourceText, collect
@@ -96,16 +96,16 @@ def run_check(
     known = [] if options.baseline is None else read(options.baseline)
     changes = None if options.diff_base is None else changes_since(options.diff_base)
     progress("finding files", 0, 0)
-    scope = find_scope(paths, options, given)
+    scope = find_scope(paths, options)
     discovery = scope.discovery
-    looked_at = [*scope.targets, *scope.context]
+    context = find_context(paths, scope, options, given, rules.tokens)
     reported = {*scope.targets, *(file.path for file in given)}
     # The tokens of all rules, not only of the selected ones: what a rule sees must not depend on which others run.
-    collected = collect(looked_at, rules.tokens, given=given)
+    collected = collect([*scope.targets, *context], rules.tokens, given=given)
     sources = SourceText(given)
     missing = [RunError(path, "io", "no such file or folder") for path in discovery.missing]
     errors = [*rules.errors, *missing]
-    elsewhere = set(scope.context)
+    elsewhere = set(context)
     errors.extend(error for error in collected.errors if error.path not in elsewhere)
     selected = [entry for entry in rules if entry.rule.id in wanted and isinstance(entry.rule, Rule)]
     outcome = analyse(collected.files, selected, jobs=options.jobs, cache=options.cache, engine=options.engine, progress=progress)
@@ -160,7 +160,7 @@ def run_check(
     errors.sort(key=lambda error: (error.path, error.line, error.kind, error.message))
     return Outcome(
         Report(shown, errors, stats), discovery, sources, len(silenced), len(kept) - len(shown), options.failing_severity, rules,
-        matched_baseline, len(scope.context), unreported,
+        matched_baseline, len(context), unreported,
     )
 
 

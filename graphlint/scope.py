@@ -14,30 +14,52 @@ import msgspec
 
 from graphlint.settings import CheckOptions
 from graphlint.source.discovery import Discovery, discover
-from graphlint.source.files import SourceFile
+from graphlint.source.files import SourceFile, minimal_tokens, read_file
 
 
 class Scope(msgspec.Struct, frozen=True):
-    """`targets` are reported on; `context` are the other files of the project (none where folders are named)."""
+    """What was found of the paths given, and the files to report on: those that are not excluded."""
 
     discovery: Discovery
     targets: list[str]
-    context: list[str]
 
 
-def find_scope(paths: Sequence[str], options: CheckOptions, given: Sequence[SourceFile]) -> Scope:
-    """The files of a run, spelled as findings spell them. `given` are files whose bytes are at hand: targets too."""
+def find_scope(paths: Sequence[str], options: CheckOptions) -> Scope:
+    """The files named by or below `paths`, spelled as findings spell them."""
     discovery = discover(paths, respect_gitignore=options.respect_gitignore)
+    return Scope(discovery, _without_excluded(discovery.files, options))
+
+
+def find_context(
+    paths: Sequence[str], scope: Scope, options: CheckOptions, given: Sequence[SourceFile], tokens: Iterable[bytes]
+) -> list[str]:
+    """The other files of the project where single files are checked; none where `paths` are folders.
+
+    None either if no file to report on holds one of the rules' `tokens`: nothing can be found in those, whatever the rest says. `given`
+    are files whose bytes are at hand; they are reported on too.
+    """
+    if not options.context or any(os.path.isdir(path) for path in paths):
+        return []
     at_hand = [file.path for file in given]
-    targets = _without_excluded(discovery.files, options)
-    named = [*targets, *at_hand]
-    if not options.context or not named or any(os.path.isdir(path) for path in paths):
-        return Scope(discovery, targets, [])
+    named = [*scope.targets, *at_hand]
+    if not named or not _holds_any({*named}, given, minimal_tokens(tokens)):
+        return []
     roots = sorted({root for path in named if (root := project_root(path, options)) is not None})
     around = discover(roots, respect_gitignore=options.respect_gitignore).files if roots else []
-    known = {os.path.abspath(path) for path in {*discovery.files, *at_hand}}
-    context = [path for path in around if os.path.abspath(path) not in known]
-    return Scope(discovery, targets, _without_excluded(context, options))
+    known = {os.path.abspath(path) for path in {*scope.discovery.files, *at_hand}}
+    return _without_excluded([path for path in around if os.path.abspath(path) not in known], options)
+
+
+def _holds_any(paths: Iterable[str], given: Sequence[SourceFile], tokens: Sequence[bytes]) -> bool:
+    at_hand = {file.path: file.data for file in given}
+    for path in paths:
+        try:
+            data = at_hand[path] if path in at_hand else read_file(path)
+        except OSError:
+            continue  # reported when the file is collected
+        if any(token in data for token in tokens):
+            return True
+    return False
 
 
 def project_root(path: str, options: CheckOptions) -> str | None:

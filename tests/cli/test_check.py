@@ -11,8 +11,7 @@ def test_exit_status_says_what_happened(pack, tree, graphlint):
     tree({"a.py": "ok = 1\n"})
     clean = graphlint("check", "a.py")
     assert clean.returncode == 0
-    assert clean.stdout.startswith("Found no problems; checked 1 file (read 1 more to understand them) in ")
-    assert graphlint("check", "a.py", "--no-context").stdout.startswith("Found no problems; checked 1 file in ")
+    assert clean.stdout.startswith("Found no problems; checked 1 file in ")
     assert clean.stderr == ""
     tree({"a.py": "ok = 1\nbad = 2\n"})
     assert graphlint("check", "a.py").returncode == 1

@@ -53,6 +53,12 @@ def test_nothing_is_reported_in_the_files_around(repository, tree, findings, gra
     assert "checked 1 file (read 4 more to understand them)" in graphlint("check", "engine/forward.py").stdout
 
 
+def test_the_rest_is_not_read_for_files_in_which_nothing_can_be_found(repository, tree, graphlint):
+    tree({"engine/plain.py": "x = 1\n"})
+    assert graphlint("check", "engine/plain.py").stdout.startswith("Found no problems; checked 1 file in ")
+    assert "(read 2 more to understand them)" in graphlint("check", "engine/plain.py", "engine/forward.py").stdout
+
+
 def test_the_folder_of_the_configuration_is_the_project_where_it_is_nearer(repository, tree, graphlint, monkeypatch):
     tree({"engine/graphlint.toml": "", "other/far.py": FORWARD})
     monkeypatch.chdir(repository / "engine")
