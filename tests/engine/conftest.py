@@ -13,6 +13,16 @@ sys.path.insert(0, str(Path(__file__).parent))  # the helper module, however pyt
 
 from engine_fixtures import Outcome, Reported, engine_files
 
+from graphlint import registry
+
+LOADED = registry.load()
+
+
+@pytest.fixture(autouse=True)
+def rules_loaded_once(monkeypatch):
+    """No test here brings rules of its own, and loading the pack takes longer than analysing a small engine."""
+    monkeypatch.setattr(registry, "load", lambda packs=(): LOADED)
+
 
 @pytest.fixture
 def check(tree, graphlint) -> Callable[..., Outcome]:
