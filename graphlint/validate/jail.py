@@ -30,7 +30,7 @@ _FS_CHANGE_V1 = sum(1 << bit for bit in (1, 4, 5, 6, 7, 8, 9, 10, 11, 12))
 _FS_WRITE_FILE, _FS_REFER, _FS_TRUNCATE = 1 << 1, 1 << 13, 1 << 14
 _O_WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 #: compilers that Triton itself starts for a CUDA device
-_COMPILERS = ("gcc", "cc", "c++", "g++", "clang", "ptxas", "ptxas-blackwell", "ldconfig", "ld", "nvcc", "ninja")
+_COMPILERS = ("gcc", "cc", "c++", "g++", "clang", "ptxas", "ptxas-blackwell", "ldconfig", "ld", "nvcc", "ninja", "file")
 
 
 class Denied(PermissionError):
