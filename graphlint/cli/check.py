@@ -88,12 +88,15 @@ class FormatType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
 @click.option("--diff-base", metavar="REV", help="Report only findings that touch a line changed since this git revision.")
 @click.option("--no-context", "context", flag_value=False, default=None,
               help="Where single files are named, look at them alone: do not read the rest of their project.")
+@click.option("--fix", "mend", is_flag=True, help="Apply the fixes that cannot change live lanes, and report what is left.")
+@click.option("--diff", is_flag=True, help="Show those fixes as a unified diff instead, and write nothing.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that change what runs (graph modes, a guessed pad value).")
 @running
 @click.option("--stdin-filename", metavar="PATH", help="Read this file's text from standard input (PATHS may be `-`).")
 @click.pass_context
 def command(
     ctx: click.Context, /, paths: tuple[str, ...], outputs: tuple[list[tuple[str, str | None]], ...], exit_zero: bool, statistics: bool,
-    stdin_filename: str | None, stale_baseline: str, **given_options: object,
+    stdin_filename: str | None, stale_baseline: str, mend: bool, diff: bool, unsafe_fixes: bool, **given_options: object,
 ) -> None:
     """Find CUDA-graph padding bugs in the Python files at or below PATHS (default: the current folder).
 
@@ -114,6 +117,18 @@ def command(
         targets = [path for path in paths if path != "-"] or ([] if given else ["."])
         with Progress() as progress:
             outcome = run_check(targets, options, given=given, progress=progress)
+        if outcome.report.findings:
+            from graphlint.fix import attach
+
+            attach(outcome.report.findings, outcome.sources.lines)
+            if mend or diff:
+                if given:
+                    raise click.UsageError("--fix and --diff need files on disk", ctx)
+                from graphlint.cli.fixing import mend as mend_all
+
+                outcome = mend_all(outcome, targets, options, unsafe=unsafe_fixes, only_show=diff)
+                if diff:
+                    ctx.exit(0 if exit_zero else 2 if outcome.report.errors else 1 if outcome.fails() else 0)
     except (BaselineError, ChangesError, ConfigError, PackError, UnknownRule) as error:
         raise click.UsageError(str(error), ctx) from None
     nothing_there = bool(paths) and not outcome.discovery.files and not given

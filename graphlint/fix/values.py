@@ -51,7 +51,9 @@ def pad_value(
     `params` are those of the kernel that is to store it: a kernel reads no other names.
     """
     meaning = meaning_of(finding, name)
-    text = "\n".join(lines)
+    if meaning == "mask":
+        return Pad("True" if re.search(r"pad", name, re.IGNORECASE) else "False", True)
+    text = "\n".join(line for number, line in enumerate(lines, 1) if number != finding.line)
     for pattern in (_PAD_STORE, _PAD_FILL):
         for found in pattern.finditer(text):
             if _stem(found[1]) == _stem(name) and _constant(found[2] or "0") and _readable(found[2] or "0", params):
@@ -62,8 +64,6 @@ def pad_value(
     if meaning == "kv write slot":
         named = next((one for one in (params if params is not None else _PAD_NAME.findall(text)) if _PAD_NAME.fullmatch(one)), None)
         return Pad(named, True) if named else Pad("-1", False)
-    if meaning == "mask":
-        return Pad("True" if re.search(r"pad", name, re.IGNORECASE) else "False", True)
     if meaning == "state index":
         return Pad("-1", False)
     return Pad("0", meaning in ("length", "gather index"))
