@@ -10,6 +10,7 @@ import msgspec
 
 from graphlint import project, registry, rule_pages, settings
 from graphlint.finding import Finding
+from graphlint.fix import attach
 from graphlint.project.describe import Described
 from graphlint.runner import Outcome, run_check
 from graphlint.source.discovery import display_path
@@ -31,8 +32,10 @@ class Session:
         """
         options = settings.options(settings.find_config(self.root), {})
         given = [SourceFile(_shown(path), text.encode("utf-8", "surrogatepass")) for path, text in documents.items()]
-        self.outcome = run_check([], options, given=given)
-        return self.outcome
+        outcome = run_check([], options, given=given)
+        attach(outcome.report.findings, outcome.sources.lines)
+        self.outcome = outcome
+        return outcome
 
     def findings(self, path: str) -> list[Finding]:
         """Findings of the last analysis in a file."""

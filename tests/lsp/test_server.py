@@ -132,6 +132,25 @@ async def test_a_code_action_writes_the_comment_that_silences_the_finding(client
 
 
 @pytest.mark.asyncio
+async def test_a_code_action_applies_the_fix(client, tmp_path):
+    uri = uri_of(tmp_path)
+    open_document(client, uri, DRAFTER)
+    (one,) = await published(client, uri, 1)
+    actions = await client.text_document_code_action_async(types.CodeActionParams(
+        types.TextDocumentIdentifier(uri), one.range, types.CodeActionContext([one]),
+    ))
+    action = next(action for action in actions if "Fill the tail of `self.idx_mapping`" in action.title)
+    assert action.title.endswith("(unsafe)")
+    assert not action.is_preferred
+    (edit,) = action.edit.changes[uri]
+    assert edit.range.start == edit.range.end == types.Position(LINE + 1, 0)
+    lines = DRAFTER.split("\n")
+    lines.insert(LINE + 1, edit.new_text.rstrip("\n"))
+    type_text(client, uri, "\n".join(lines))
+    await published(client, uri, 0)
+
+
+@pytest.mark.asyncio
 async def test_a_mistake_in_the_configuration_is_said_once(client, tmp_path):
     (tmp_path / "graphlint.toml").write_text("selct = []\n")
     uri = uri_of(tmp_path)
