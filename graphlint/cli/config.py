@@ -301,8 +301,8 @@ def _json(result: Result, findings: list[Finding]) -> str:
         "tool": {"name": "graphlint", "version": __version__},
         "deployments": deployments_json(result),
         "findings": [finding_dict(f) for f in findings],
-        "errors": [{"path": e.path, "kind": e.kind, "message": e.message} for e in result.errors]
-        + [{"path": n.path, "kind": n.kind, "message": f"line {n.line}: {n.message}"} for n in result.notes],
-        "stats": {"files": result.files, "parsed": len(result.texts), "cached": 0, "seconds": 0.0},
+        "notes": [{"path": n.path, "line": n.line, "message": n.message} for n in result.notes],
+        "errors": [{"path": e.path, "kind": e.kind, "message": e.message} for e in result.errors],
+        "stats": {"files": result.files, "parsed": len(result.texts), "cached": 0, "seconds": round(result.seconds, 3)},
     }
     return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"

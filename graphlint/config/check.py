@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,10 +58,12 @@ class Result:
     notes: list[Note] = field(default_factory=list)
     files: int = 0
     texts: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
 
 
 def check_files(paths: Iterable[tuple[str, bytes]], options: Options) -> Result:
     """Checks files given as (path, bytes); those that hold no deployment are passed over."""
+    start = time.perf_counter()
     result = Result()
     texts: list[tuple[str, str]] = []
     for path, data in paths:
@@ -80,6 +83,7 @@ def check_files(paths: Iterable[tuple[str, bytes]], options: Options) -> Result:
         for deployment in read.deployments:
             _check_guarded(deployment, options, result)
     _finish(result)
+    result.seconds = time.perf_counter() - start
     return result
 
 

@@ -104,7 +104,8 @@ def _resolution(resolved: Resolved) -> list[str]:
         lines.append(f"        {rewrite.file}, {rewrite.symbol}")
     if outcome.support is not None:
         groups = ", ".join(f"{g.backend} {g.level} ({g.at})" for g in outcome.support.groups)
-        lines.append(f"    backends: {groups}")
+        device = next((a.label for a in _base_answers(resolved) if a.question == "gpu"), None)
+        lines.append(f"    backends{f' on {device}' if device else ''}: {groups}")
     if outcome.runner is not None:
         lines.append(f"    model runner: {outcome.runner.name} ({outcome.runner.why}){', breakable graphs' if outcome.breakable else ''}")
     if outcome.error is None and outcome.mode != "NONE":

@@ -116,6 +116,7 @@ class Situation:
         self.given = given
         self.choices = choices
         self.assumed: dict[str, str] = {}
+        self._condition_facts: tuple[object, ...] | None = None
         self.model = self._model()
 
     def _model(self) -> ModelFacts:
@@ -187,6 +188,35 @@ class Situation:
             return self.choices.pick(f"model:{name}", [(False, f"not {question}"), (True, question)])
         self.assumed[name] = f"not {question}"
         return False
+
+    def condition_facts(self) -> tuple[object, ...] | None:
+        """Everything that extracted conditions depend on, None while the device is open: asking for it must stay on record."""
+        if self.given.gpu is None and self.platform == "cuda":
+            return None
+        if self._condition_facts is None:
+            request, model, speculation = self.request, self.model, self.request.speculation
+            given = request.given
+            config = given("attention_config")
+            self._condition_facts = (
+                request.version,
+                self.tables.version,
+                self.platform,
+                self.gpu.capability,
+                given("kv_cache_dtype"),
+                request.number("tensor_parallel_size", 1),
+                request.number("decode_context_parallel_size", 1),
+                repr(config),
+                speculation is not None,
+                self.query_len,
+                speculation is not None and (speculation.adaptive, speculation.method),
+                model.mla,
+                model.mm_prefix,
+                model.num_heads,
+                model.num_kv_heads,
+                model.head_dim,
+                *(request.flag_env(n) for n in ("VLLM_BATCH_INVARIANT", "VLLM_FLASH_ATTN_VERSION", "VLLM_USE_TRTLLM_ATTENTION")),
+            )
+        return self._condition_facts
 
     @property
     def query_len(self) -> int:

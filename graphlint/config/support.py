@@ -233,6 +233,21 @@ def _parsed(text: str) -> ast.expr:
 
 def holds(conditions: tuple[str, ...], situation: Situation) -> Any:
     """True, False or UNKNOWN for a conjunction of extracted conditions."""
+    facts = situation.condition_facts()
+    if facts is None:
+        return _holds(conditions, situation)
+    key = (conditions, facts)
+    if key not in _held:
+        if len(_held) > 50_000:
+            _held.clear()
+        _held[key] = _holds(conditions, situation)
+    return _held[key]
+
+
+_held: dict[tuple[object, ...], Any] = {}
+
+
+def _holds(conditions: tuple[str, ...], situation: Situation) -> Any:
     evaluator = _Evaluator(situation)
     unknown = False
     for text in conditions:
