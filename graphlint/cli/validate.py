@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from graphlint.cli.options import split
+
 if TYPE_CHECKING:
+    from graphlint.settings import CheckOptions
     from graphlint.validate.sandbox import Limits
     from graphlint.validate.verdict import Verdict
 
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 @click.option("--sanitizer", type=click.Choice(["memcheck", "initcheck", "racecheck"]), help="Also run under compute-sanitizer (CUDA).")
 @click.option("--timeout", type=click.FloatRange(min=1), help="Seconds one child process may take.")
 @click.option("--memory", type=click.IntRange(min=256), help="MiB of memory one child process may take.")
+@click.option("--select", multiple=True, callback=split, metavar="RULES", help="With PATHS: only findings of these rules.")
+@click.option("--min-confidence", type=click.Choice(["low", "medium", "high"]), help="With PATHS: nothing less sure.  [default: medium]")
 @click.option("--quick", is_flag=True, help="Fewer schedules.")
 @click.option("--verbose", "-v", is_flag=True, help="Show every schedule.")
 @click.option("--output-format", "formats", multiple=True, metavar="FORMAT[=FILE]", help="text, json or html; repeatable. [default: text]")
@@ -45,6 +50,8 @@ def validate_command(
     sanitizer: str | None,
     timeout: float | None,
     memory: int | None,
+    select: tuple[str, ...],
+    min_confidence: str | None,
     quick: bool,
     verbose: bool,
     formats: tuple[str, ...],
@@ -55,6 +62,7 @@ def validate_command(
     Kernels run in a child process with a time and memory limit, without network, and may write only inside a temporary folder.
 
     \b
+      graphlint validate vllm/v1/worker/gpu
       graphlint validate --list-scenarios
       graphlint validate --scenario stale-decode-offsets
       graphlint validate --scenario all --device cuda --output-format json=verdicts.json
@@ -68,7 +76,7 @@ def validate_command(
     if not scenarios and not paths and cases is None:
         raise click.UsageError("name a scenario (--scenario NAME, see --list-scenarios) or paths to check")
     verdicts: list[Verdict] = []
-    run = _Run(device, seeds or (0,), sanitizer or "", timeout, memory, quick)
+    run = _Run(device, seeds or (0,), sanitizer or "", timeout, memory, quick, select, min_confidence)
     for verdict in itertools.chain(run.scenarios(scenarios), run.cases(cases), run.paths(paths)):
         verdicts.append(verdict)
         _write_files(verdicts, wanted)  # after each: a run that is cut short leaves what it had
@@ -126,7 +134,11 @@ def _prepare(device: str) -> str:
 class _Run:
     """Settings of one invocation; each method yields verdicts as they come."""
 
-    def __init__(self, device: str, seeds: tuple[int, ...], tool: str, timeout: float | None, memory: int | None, quick: bool) -> None:
+    def __init__(
+        self, device: str, seeds: tuple[int, ...], tool: str, timeout: float | None, memory: int | None, quick: bool,
+        select: tuple[str, ...] = (), min_confidence: str | None = None,
+    ) -> None:
+        self.select, self.min_confidence = select, min_confidence
         self.device, self.seeds, self.tool, self.timeout, self.memory, self.quick = device, seeds, tool, timeout, memory, quick
 
     def limits(self, device: str) -> Limits:
@@ -178,10 +190,37 @@ class _Run:
                 yield verdict
 
     def paths(self, paths: tuple[Path, ...]) -> Iterator[Verdict]:
-        """Findings of `graphlint check` in these paths."""
-        if paths:
-            raise click.UsageError("validation of paths is not available in this build; use --scenario or --cases")
-        yield from ()
+        """Findings of `graphlint check` in these paths that can be executed, each with its fix."""
+        if not paths:
+            return
+        from graphlint.cli.probing import Probe, has_probe, verdicts
+        from graphlint.fix import attach
+        from graphlint.runner import run_check
+
+        device = _prepare(self.device)
+        outcome = run_check([str(path) for path in paths], _check_options(self.select, self.min_confidence))
+        for error in outcome.report.errors:
+            click.echo(f"error: {error.path}: {error.message}", err=True)
+        if outcome.discovery.missing:
+            sys.exit(2)
+        findings = outcome.report.findings
+        probed = [finding for finding in findings if has_probe(finding)]
+        attach(probed, outcome.sources.lines)
+        rest = len(findings) - len(probed)
+        told = f"; {rest} more are about host code or settings, which are not executed" if rest else ""
+        click.echo(f"running {len(probed)} of {len(findings)} findings{told}", err=True)
+        probe = Probe(device=device, limits=self.limits(device), seeds=self.seeds, quick=self.quick, tool=self.tool)
+        yield from (verdict for _, verdict in verdicts(probed, probe))
+
+
+def _check_options(select: tuple[str, ...], min_confidence: str | None) -> CheckOptions:
+    """Options as `check` would have them here, with the configuration file."""
+    from graphlint.settings import ConfigError, find_config, options
+
+    try:
+        return options(find_config(Path.cwd()), {"select": select or None, "min_confidence": min_confidence, "cache": True})
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _text(verdicts: list[Verdict], name: str, verbose: bool = False) -> str:
