@@ -13,7 +13,7 @@ from graphlint.api import Rule
 from graphlint.baseline.file import read
 from graphlint.baseline.match import Matched, match
 from graphlint.changes import since as changes_since
-from graphlint.finding import CONFIDENCES, SEVERITIES, Finding, Report, RunError, Severity
+from graphlint.finding import CONFIDENCES, SEVERITIES, Confidence, Finding, Report, RunError, Severity
 from graphlint.fingerprints import set_fingerprints
 from graphlint.registry import Registry
 from graphlint.scope import find_context, find_scope, matching
@@ -65,6 +65,13 @@ class Outcome(msgspec.Struct):
     def fails(self) -> bool:
         """Whether a finding reaches the failing severity."""
         return any(self.is_failure(finding) for finding in self.report.findings)
+
+    def keep_sure(self, confidence: Confidence) -> None:
+        """Hides findings that have become less sure than asked for."""
+        shown = [finding for finding in self.report.findings if CONFIDENCES.index(finding.confidence) >= CONFIDENCES.index(confidence)]
+        self.hidden += len(self.report.findings) - len(shown)
+        self.unreported += [(finding, "below the confidence or severity asked for") for finding in _less(self.report.findings, shown)]
+        self.report.findings = shown
 
     def is_failure(self, finding: Finding) -> bool:
         """Whether the finding alone makes the run fail."""

@@ -91,12 +91,14 @@ class FormatType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
 @click.option("--fix", "mend", is_flag=True, help="Apply the fixes that cannot change live lanes, and report what is left.")
 @click.option("--diff", is_flag=True, help="Show those fixes as a unified diff instead, and write nothing.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that change what runs (graph modes, a guessed pad value).")
+@click.option("--confirm", is_flag=True, help="Run the kernels of findings (see `graphlint validate`) and be as sure as that shows.")
 @running
 @click.option("--stdin-filename", metavar="PATH", help="Read this file's text from standard input (PATHS may be `-`).")
 @click.pass_context
 def command(
     ctx: click.Context, /, paths: tuple[str, ...], outputs: tuple[list[tuple[str, str | None]], ...], exit_zero: bool, statistics: bool,
-    stdin_filename: str | None, stale_baseline: str, mend: bool, diff: bool, unsafe_fixes: bool, **given_options: object,
+    stdin_filename: str | None, stale_baseline: str, mend: bool, diff: bool, unsafe_fixes: bool, confirm: bool,
+    **given_options: object,
 ) -> None:
     """Find CUDA-graph padding bugs in the Python files at or below PATHS (default: the current folder).
 
@@ -127,8 +129,13 @@ def command(
                 from graphlint.cli.fixing import mend as mend_all
 
                 outcome = mend_all(outcome, targets, options, unsafe=unsafe_fixes, only_show=diff)
-                if diff:
-                    ctx.exit(0 if exit_zero else 2 if outcome.report.errors else 1 if outcome.fails() else 0)
+            if confirm:
+                from graphlint.cli.probing import confirm_confidence
+
+                confirm_confidence(outcome.report.findings)
+                outcome.keep_sure(options.min_confidence)
+        if diff:
+            ctx.exit(0 if exit_zero else 2 if outcome.report.errors else 1 if outcome.fails() else 0)
     except (BaselineError, ChangesError, ConfigError, PackError, UnknownRule) as error:
         raise click.UsageError(str(error), ctx) from None
     nothing_there = bool(paths) and not outcome.discovery.files and not given

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import click
 import msgspec
 
 if TYPE_CHECKING:
     from graphlint.finding import Finding
     from graphlint.validate.sandbox import Limits
     from graphlint.validate.verdict import Verdict
+    from graphlint.validate.warm import WarmJail
 
 #: rules whose findings name a kernel that can be run; the others of `DECODE` go through the decode scenario
 KERNEL = frozenset({"GL201", "GL202", "GL203", "GL204", "GL205", "GL206", "GL208"})
@@ -32,27 +34,24 @@ class Probe(msgspec.Struct, frozen=True, kw_only=True):
     tool: str = ""
 
 
-def verdicts(findings: Sequence[Finding], probe: Probe) -> Iterator[tuple[Finding, Verdict]]:
+def verdicts(findings: Sequence[Finding], probe: Probe, warm: WarmJail) -> Iterator[tuple[Finding, Verdict]]:
     """A verdict for each finding that has a probe; one import of torch serves all. Fixes are those the findings carry."""
-    from graphlint.validate.confirm import confirm, warm_jail
+    from graphlint.validate.confirm import confirm
 
     wanted = [finding for finding in findings if has_probe(finding)]
-    if not wanted:
-        return
     decode: dict[str, Verdict] = {}
-    with warm_jail() as warm:
-        for finding in wanted:
-            same = decode.get(_batches(finding)) if finding.rule in DECODE else None
-            if same is not None:  # the scenario depends on the finding's batches alone
-                subject = f"{finding.path}:{finding.line} {finding.symbol}".strip()
-                yield finding, msgspec.structs.replace(same, subject=subject, rules=[finding.rule], title=finding.message)
-                continue
-            verdict = confirm(
-                finding, read_source, probe.device, probe.limits, seeds=probe.seeds, quick=probe.quick, tool=probe.tool, warm=warm,
-            )
-            if finding.rule in DECODE:
-                decode[_batches(finding)] = verdict
-            yield finding, verdict
+    for finding in wanted:
+        same = decode.get(_batches(finding)) if finding.rule in DECODE else None
+        if same is not None:  # the scenario depends on the finding's batches alone
+            subject = f"{finding.path}:{finding.line} {finding.symbol}".strip()
+            yield finding, msgspec.structs.replace(same, subject=subject, rules=[finding.rule], title=finding.message)
+            continue
+        verdict = confirm(
+            finding, read_source, probe.device, probe.limits, seeds=probe.seeds, quick=probe.quick, tool=probe.tool, warm=warm,
+        )
+        if finding.rule in DECODE:
+            decode[_batches(finding)] = verdict
+        yield finding, verdict
 
 
 def _batches(finding: Finding) -> str:
@@ -66,3 +65,27 @@ def read_source(path: str) -> str | None:
             return file.read()
     except (OSError, UnicodeDecodeError):
         return None
+
+
+def confirm_confidence(findings: Sequence[Finding]) -> None:
+    """Runs the kernels of findings on the CPU: what is confirmed becomes high, what is refuted low; the rest stays, and says why.
+
+    Findings about host code stay as they are: a reproduction says nothing about this very code.
+    """
+    from graphlint.validate.confirm import warm_jail
+    from graphlint.validate.devices import missing_packages
+    from graphlint.validate.sandbox import Limits
+
+    kernels = [finding for finding in findings if finding.rule in KERNEL]
+    if not kernels:
+        return
+    missing = missing_packages("cpu")
+    if missing:
+        raise click.UsageError(f"--confirm needs {', '.join(missing)}: pip install 'vllm-graphlint[validate]'")
+    with warm_jail() as warm:
+        for finding, verdict in verdicts(kernels, Probe(device="cpu", limits=Limits(seconds=60), quick=True), warm):
+            if verdict.result == "confirmed":
+                finding.confidence = "high"
+            elif verdict.result == "refuted":
+                finding.confidence = "low"
+            click.echo(f"{verdict.result}: {finding.path}:{finding.line} {finding.rule}: {verdict.reason}", err=True)

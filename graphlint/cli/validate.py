@@ -196,21 +196,27 @@ class _Run:
         from graphlint.cli.probing import Probe, has_probe, verdicts
         from graphlint.fix import attach
         from graphlint.runner import run_check
+        from graphlint.validate.confirm import warm_jail
 
         device = _prepare(self.device)
-        outcome = run_check([str(path) for path in paths], _check_options(self.select, self.min_confidence))
-        for error in outcome.report.errors:
-            click.echo(f"error: {error.path}: {error.message}", err=True)
-        if outcome.discovery.missing:
-            sys.exit(2)
-        findings = outcome.report.findings
-        probed = [finding for finding in findings if has_probe(finding)]
-        attach(probed, outcome.sources.lines)
-        rest = len(findings) - len(probed)
-        told = f"; {rest} more are about host code or settings, which are not executed" if rest else ""
-        click.echo(f"running {len(probed)} of {len(findings)} findings{told}", err=True)
-        probe = Probe(device=device, limits=self.limits(device), seeds=self.seeds, quick=self.quick, tool=self.tool)
-        yield from (verdict for _, verdict in verdicts(probed, probe))
+        checked = _check_options(self.select, self.min_confidence)
+        with warm_jail() as warm:
+            if device == "cpu":
+                warm.warm_up()  # torch is imported while the files are checked
+            outcome = run_check([str(path) for path in paths], checked)
+            for error in outcome.report.errors:
+                place = f"{error.path}:{error.line}" if error.line else error.path
+                click.echo(f"error: {place}: {error.message}", err=True)
+            if outcome.discovery.missing:
+                sys.exit(2)
+            findings = outcome.report.findings
+            probed = [finding for finding in findings if has_probe(finding)]
+            attach(probed, outcome.sources.lines)
+            rest = len(findings) - len(probed)
+            told = f"; {rest} more are about host code or settings, which are not executed" if rest else ""
+            click.echo(f"running {len(probed)} of {len(findings)} findings{told}", err=True)
+            probe = Probe(device=device, limits=self.limits(device), seeds=self.seeds, quick=self.quick, tool=self.tool)
+            yield from (verdict for _, verdict in verdicts(probed, probe, warm))
 
 
 def _check_options(select: tuple[str, ...], min_confidence: str | None) -> CheckOptions:

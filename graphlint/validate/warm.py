@@ -67,7 +67,7 @@ class Forked:
 
 
 class WarmJail:
-    """Starts with the first kernel. CPU only: a CUDA context does not survive a fork."""
+    """Starts with the first kernel, or with `warm_up`. CPU only: a CUDA context does not survive a fork."""
 
     def __init__(self, worker: str) -> None:
         self._worker = worker
@@ -82,6 +82,11 @@ class WarmJail:
             self._server.process.kill()
             self._server.process.wait()
         self._folder.cleanup()
+
+    def warm_up(self) -> None:
+        """Starts importing now, beside whatever the caller does until the first kernel."""
+        if self._server is None:
+            self._server = _Server(self._worker, Path(self._folder.name))
 
     def start(self, config: dict[str, Any]) -> Forked:
         """Forks a child that runs the worker in `config["folder"]`."""
