@@ -128,16 +128,3 @@ def beyond(reader: Extent, writer: Extent) -> bool | None:
     if reader.state == UNSURE or writer.state == UNSURE or reader.state is None or writer.state is None:
         return None
     return RANK[reader.state] > RANK[writer.state]
-
-
-def reaches(cover: Extent, bound: Extent) -> bool | None:
-    """Is `cover >= bound` in every batch? True, False when certainly not, None when unknown."""
-    if cover.terms is None or bound.terms is None:
-        return None
-    if cover == bound:
-        return True
-    if cover.unit != bound.unit or cover.unit is None:
-        return None if cover.terms or bound.terms else cover.constant >= bound.constant
-    if UNSURE in (cover.state, bound.state) or cover.state is None or bound.state is None:
-        return None
-    return RANK[cover.state] >= RANK[bound.state]

@@ -88,7 +88,7 @@ class Evaluator:
 
     def _constant(self, node: ast.Constant) -> Expr:
         value = node.value
-        return ("const", value) if value is None or isinstance(value, (bool, int, float, str)) else UNKNOWN
+        return ("const", value) if value is None or value is Ellipsis or isinstance(value, (bool, int, float, str)) else UNKNOWN
 
     def _attribute(self, node: ast.Attribute) -> Expr:
         return ("attr", self(node.value), node.attr)

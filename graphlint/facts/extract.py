@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 INTEREST = re.compile(
     r"num_(?:reqs|seqs|tokens?|decodes?|prefills?|actual|input|scheduled|spec|accepted|padded)|batch|_bs\b|\bbs\b|seq_len|query_|indptr|slot_|block_table|"
     r"cuda_?graph|[Gg]raph|capture|replay|padd|\.copy_|\.fill|\.zero_|torch\.(?:empty|zeros|full|ones|arange)|new_(?:empty|zeros|full)|"
-    r"data_ptr|idx_mapping|positions|indices|slots|hidden_states|draft|sampl|\]\s*\(|_like\(|\.np\b|\.gpu\b|forward|buf|runner|speculator|__init__"
+    r"data_ptr|idx_mapping|positions|indices|slots|hidden_states|draft|sampl|\]\s*\(|\]\s*=(?!=)|_like\(|\.np\b|\.gpu\b|forward|buf|runner|speculator|__init__"
 )
 
 

@@ -151,7 +151,9 @@ class FunctionWalker:
         elif isinstance(stmt, (ast.Continue, ast.Break)):
             return True
         elif isinstance(stmt, ast.Assert):
-            self._emit("assert", self.eval(stmt.test), None, stmt)
+            test = self.eval(stmt.test)
+            self._emit("assert", test, None, stmt)
+            self.guards = (*self.guards, test)  # holds to the end of the block, as after an early exit
         elif isinstance(stmt, ast.Try) or type(stmt).__name__ == "TryStar":
             return self._try(stmt)  # type: ignore[arg-type]
         elif isinstance(stmt, (ast.FunctionDef, ast.AsyncFunctionDef)):

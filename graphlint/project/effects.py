@@ -136,7 +136,8 @@ class Effects:
             kind: EffectKind = "update"
         else:
             kind = "fill" if is_constant(value) else "write"
-        out.append(Effect(kind, event.a, None, None, value, event.guards, event.withs, "assigned", site))
+        for target in spread(event.a):
+            out.append(Effect(kind, target, None, None, value, event.guards, event.withs, "assigned", site))
 
     def _call(self, event: Event, site: Site, self_class: str | None, lists: dict[str, list[Expr]], out: list[Effect | CallSite]) -> None:
         call = event.a
@@ -156,7 +157,8 @@ class Effects:
                 value = call[2][position] if position is not None and position < len(call[2]) else ("const", 0) if name == "zero_" else None
                 if value is not None:
                     self._reads(value, event, site, "copied", out)
-                out.append(Effect(kind, func[1], None, None, value, event.guards, event.withs, f".{name}()", site))
+                for touched in spread(func[1]):
+                    out.append(Effect(kind, touched, None, None, value, event.guards, event.withs, f".{name}()", site))
                 return
             if name in ("_foreach_copy_", "_foreach_zero_") and call[2]:
                 for part in self._listed(call[2][0], lists):
@@ -298,4 +300,25 @@ def storages(expr: Expr) -> list[Expr]:
             continue
         else:
             stack.extend(children(node))
+    return found
+
+
+def spread(target: Expr) -> list[Expr]:
+    """The storages one statement in a loop over several of them touches: `for b in (self.x, self.y): b[n:] = 0` is two fills."""
+    chain: list[Expr] = []
+    node = target
+    while node[0] in ("let", "index", "attr"):
+        chain.append(node)
+        node = node[2] if node[0] == "let" else node[1]
+    if node[0] != "iter":
+        return [target]
+    display = strip(node[1])
+    if display[0] not in ("tuple", "list") or len(display) < 3 or any(part[0] == "star" for part in display[1:]):
+        return [target]
+    found: list[Expr] = []
+    for part in display[1:]:
+        value: Expr = part
+        for outer in reversed(chain):
+            value = ("let", outer[1], value) if outer[0] == "let" else (outer[0], value, *outer[2:])
+        found.append(value)
     return found

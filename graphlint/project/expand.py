@@ -117,6 +117,9 @@ class Expander:
                     calls.append((item.function, item))
                 elif item.kind in ("write", "fill", "update"):
                     self._note(item.target, names, parameters)
+                    view = self.views.of(item.target, function.owner)  # through aliases, properties, getters and pointer tables
+                    if view is not None:
+                        self._note(view.path, names, parameters)
         grown = True
         while grown:
             before = len(parameters) + len(names)

@@ -82,7 +82,7 @@ def _function_name(access: Access) -> str:
 def is_live_prefix(access: Access) -> bool:
     """A write of lanes [0, live) of a buffer."""
     effect = access.effect
-    if effect.kind not in ("write", "fill") or access.whole or access.view.row:
+    if effect.kind not in ("write", "fill") or access.whole or access.view.row or not access.buffer.persistent:
         return False
     if access.lo_expr is not None and not (access.lo.known and not access.lo.terms):
         return False
@@ -151,7 +151,23 @@ def reads_beyond(reader: Access, write: Access) -> bool:
         return False
     if reader.lo_expr is not None and reader.lo.state in (PADDED, CAPACITY):
         return False
-    return beyond(reader.hi, write.hi) is True
+    return beyond(reader.hi, write.hi) is True and not _proved_equal(reader, write)
+
+
+def _proved_equal(a: Access, b: Access) -> bool:
+    """A condition on the way to one of them says that their bounds are equal."""
+    if a.hi_expr is None or b.hi_expr is None:
+        return False
+    bounds = {bare(a.hi_expr), bare(b.hi_expr)}
+    for access in (a, b):
+        for step in (*access.effect.chain, access.effect.site):
+            for guard in step.guards:
+                test = bare(guard)
+                negated = test[0] == "un" and test[1] == "not"
+                test = test[2] if negated else test
+                if test[0] == "cmp" and test[1] == ("!=" if negated else "==") and {test[2], test[3]} == bounds:
+                    return True
+    return False
 
 
 def _dummy(access: Access) -> bool:
@@ -178,13 +194,14 @@ def _opposite(guard: Expr) -> Expr:
     return guard[2] if guard[0] == "un" and guard[1] == "not" else ("un", "not", guard)
 
 
+#: fills of lanes that a mask or an index tensor chooses: how far they reach is not known
+_CHOSEN_FILLS = frozenset({".masked_fill_()", ".index_fill_()"})
+
+
 def covers(cover: Access, write: Access, reader: Access, late: list[Access]) -> bool:
     """`cover` gives every lane between the writer's and the reader's bound a value. A fill that starts too late is collected in `late`."""
-    if (
-        cover.effect.kind not in ("write", "fill")
-        or cover.effect.mirror
-        or (cover.root is not write.root and runs_once(_function_name(cover)))
-    ):
+    fills = cover.effect.kind in ("write", "fill") or cover.effect.how in _CHOSEN_FILLS
+    if not fills or cover.effect.mirror or (cover.root is not write.root and runs_once(_function_name(cover))):
         return False
     if cover.whole:
         return not excluded(cover, reader)

@@ -230,12 +230,12 @@ class Types:
                 return ("function", inherited) if inherited else None
             owner = self.of(func[1], self_class, depth)
             if owner is not None:
+                kernel = self.index.kernel_of(owner, func[2])  # a kernel in a class is an opaque method too
+                if kernel is not None:
+                    return "kernel", kernel
                 method = self.index.method(owner, func[2])
                 if method is not None:
                     return "function", method
-                kernel = self.index.kernel_of(owner, func[2])
-                if kernel is not None:
-                    return "kernel", kernel
                 for binding in self.index.attribute(owner, func[2]):
                     bound = self.index.resolve(binding.value)
                     if bound is not None:

@@ -210,7 +210,7 @@ class Views:
             if axis == 0 and len(expr) == 3:
                 if item[0] in ("const", "bin", "param", "item", "iter", "local", "un", "attr", "index", "if"):
                     return base._replace(lo=item, hi=("bin", "+", item, ("const", 1)), row=True, axis=0)
-                return None
+                return base._replace(lo=None, hi=None, exact=False)  # some lanes, chosen by a mask or an index tensor
         return base
 
     def _narrow(self, base: View, axis: int, lo: Expr | None, hi: Expr | None) -> View:

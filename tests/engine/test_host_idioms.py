@@ -34,15 +34,9 @@ BEFORE = {
     "under-a-stream": "with torch.cuda.stream(self.stream):\n    self.req_indices.fill_(-1)",
     "when-padded": "if num_reqs_padded > num_reqs:\n    self.req_indices.fill_(-1)",
 }
-SEVERAL = "an element of a tuple of several buffers is none of them"
-BEFORE_WRONG = {
-    "ellipsis": "`...` is an unknown index",
-    "one-loop-over-several": SEVERAL,
-    "one-comprehension-over-several": SEVERAL,
-}
 
 
-@pytest.mark.parametrize("fill", cases(BEFORE, BEFORE_WRONG))
+@pytest.mark.parametrize("fill", cases(BEFORE, {}))
 def test_a_fill_before_the_write_pads(check, fill):
     assert check("host", {WRITE: block(fill) + WRITE, FILL: ""}).reported == []
 
@@ -64,13 +58,9 @@ AFTER = {
     "one-loop-over-several": "for buffer in (self.req_indices, self.host_indices):\n    buffer[num_reqs:].fill_(-1)",
     "copy-of-zeros": "self.req_indices[num_reqs:num_reqs_padded].copy_(self.nothing[: num_reqs_padded - num_reqs])",
 }
-MASK = "a masked or indexed fill counts as covering nothing"
-AFTER_WRONG = {
-    "boolean-mask": MASK, "masked-fill": MASK, "index-fill": MASK, "arange-of-the-tail": MASK, "one-loop-over-several": SEVERAL,
-}
 
 
-@pytest.mark.parametrize("fill", cases(AFTER, AFTER_WRONG))
+@pytest.mark.parametrize("fill", cases(AFTER, {}))
 def test_a_fill_after_the_write_pads(check, fill):
     assert check("host", {FILL: block(fill)}).reported == []
 
@@ -94,11 +84,9 @@ LIVE = {
     "through-a-property": "self.rows[:num_reqs].copy_(batch.rows)",
     "through-a-getter": "self.get_rows(num_reqs).copy_(batch.rows)",
 }
-SPELLED = "readers under another name than the one written through are dropped"
 LIVE_WRONG = {
     "slice-object": "slice(...) is no slice", "row-by-row": "rows written in a loop are not joined to a prefix",
     "helper-that-assigns-a-slice": "a function with no word of interest is not read, though it assigns a slice",
-    "through-an-alias": SPELLED, "through-a-property": SPELLED, "through-a-getter": SPELLED,
 }
 
 
@@ -136,7 +124,6 @@ EQUAL = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="a test that live and padded counts are equal is not used")
 @pytest.mark.parametrize("form", EQUAL)
 def test_where_live_and_padded_are_proved_equal_nothing_is_stale(check, form):
     step = EQUAL[form].format(WRITE.strip())

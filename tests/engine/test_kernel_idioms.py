@@ -53,12 +53,10 @@ def test_a_kernel_that_stops_padding_is_noticed(check, edits, expected):
     assert sorted(check("block_tables", edits).reported) == sorted(expected)
 
 
-@pytest.mark.xfail(strict=True, reason="readers of a buffer that only a table of pointers reaches are dropped")
 def test_a_buffer_written_through_pointers_only_is_followed_to_its_reader(check):
     assert check("block_tables", {NO_ROW: "pass"}).reported == [("GL201", "input_block_tables", ROW)]
 
 
-@pytest.mark.xfail(strict=True, reason="self.kernel[grid] finds the opaque method of that name, not the kernel")
 def test_a_kernel_nested_in_a_class_is_found_through_self(check):
     reported = check("block_tables", {
         "PositionHelper.positions_kernel[(": "self.positions_kernel[(", NO_POSITION: "pass",
