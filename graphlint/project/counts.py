@@ -31,6 +31,7 @@ class Counts:
         self.captured: set[str] = set()
         self._memo: dict[tuple[Expr, str | None, Bias, str], Extent] = {}
         self._fields: dict[tuple[str, str], list[tuple[FunctionDef, Expr]]] | None = None
+        self._lengths: dict[tuple[str, str, int, Bias], Extent] = {}
 
     def vocabulary(self, module: str) -> Vocabulary:
         """Vocabulary for code of `module`."""
@@ -228,11 +229,16 @@ class Counts:
         owner = self.types.of(path[1], cls)
         if owner is None or self.index.attribute(owner, path[2]):
             return Extent.unknown()
-        found = {
-            self.length(value, function.owner, function.module, bias, depth + 6, axis)
-            for function, value in self._field_values().get((owner, path[2]), ())
-        }
-        return found.pop() if len(found) == 1 else Extent.unknown()
+        key = (owner, path[2], axis, bias)
+        if key not in self._lengths:
+            self._lengths[key] = Extent.unknown()
+            found = {
+                self.length(value, function.owner, function.module, bias, depth + 6, axis)
+                for function, value in self._field_values().get((owner, path[2]), ())
+            }
+            if len(found) == 1:
+                self._lengths[key] = found.pop()
+        return self._lengths[key]
 
     def _field_values(self) -> dict[tuple[str, str], list[tuple[FunctionDef, Expr]]]:
         """(class, field) -> what constructor calls pass for the field, with the function they stand in."""

@@ -10,8 +10,11 @@ from graphlint.extents import CAPACITY, LIVE, PADDED
 from graphlint.extents.algebra import beyond
 from graphlint.facts.expr import Expr
 from graphlint.project.regions import dummy_step, runs_once
-from graphlint.project.substitute import bare
+from graphlint.project.substitute import Bare
 from graphlint.project.timeline import Access, Timelines
+
+#: shared by one search for stale tails, emptied before it
+bare = Bare()
 
 
 class StaleTail(NamedTuple):
@@ -34,6 +37,7 @@ class StaleTail(NamedTuple):
 
 def stale_tails(timelines: Timelines) -> Iterator[StaleTail]:
     """Every stale tail of the project, one per writer statement and buffer."""
+    bare.clear()
     captured = timelines.captured_reads()
     elsewhere: dict[str, list[Access]] = defaultdict(list)
     grouped: list[tuple[dict[str, list[Access]], set[str]]] = []

@@ -71,8 +71,23 @@ def rebuild(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
     return tuple(parts) if changed else expr
 
 
-def bare(expr: Expr) -> Expr:
-    """`expr` without any of the names values were bound to: two ways to write one value become equal."""
-    while expr[0] == "let":
-        expr = expr[2]
-    return expr if expr[0] in _LEAVES else rebuild(expr, bare)
+class Bare:
+    """`bare(expr)`: the expression without any of the names values were bound to, so that two ways to write one value are equal."""
+
+    def __init__(self) -> None:
+        self._memo: dict[int, tuple[Expr, Expr]] = {}
+
+    def clear(self) -> None:
+        """Forget what was rewritten, and let go of it."""
+        self._memo.clear()
+
+    def __call__(self, expr: Expr) -> Expr:
+        """`expr` without `let`; shared sub-expressions are rewritten once."""
+        while expr[0] == "let":
+            expr = expr[2]
+        if expr[0] in _LEAVES:
+            return expr
+        known = self._memo.get(id(expr))
+        if known is None:
+            known = self._memo[id(expr)] = (expr, rebuild(expr, self))
+        return known[1]
