@@ -17,8 +17,8 @@ class MutantFloor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Floors(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Recorded figures; a part that is missing was not measured yet."""
 
-    #: real bugs found, of those that source can show
-    recall: int | None = None
+    #: ids of the real bugs that are found (in the bad release, gone in the good one)
+    found: tuple[str, ...] = ()
     #: most findings a release may carry
     noise: dict[str, int] = {}
     mutants: dict[str, MutantFloor] = {}

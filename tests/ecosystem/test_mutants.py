@@ -17,6 +17,8 @@ pytestmark = pytest.mark.ecosystem
 SPECULATOR = "vllm/v1/worker/gpu/spec_decode/eagle/speculator.py"
 GATE = f"{SPECULATOR}::EagleSpeculator.init_cudagraph_manager::gate:cudagraph_mode#1"
 TAIL = f"{SPECULATOR}::_prepare_eagle_inputs_kernel::kernel:last_token_indices_ptr#1"
+#: deleted padding statements and gates; the other kinds are the bench's, they take as long again
+PADDING = ("kernel", "host", "gate")
 Mutated = Callable[[str, str], list[Finding]]
 
 
@@ -52,14 +54,15 @@ def test_unpadded_indices_are_followed_into_the_captured_prefill(mutated: Mutate
         assert 223 <= reader.line <= 262, f"the trace ends at line {reader.line}, outside EagleSpeculator.prefill"
 
 
-@pytest.mark.parametrize("name", ["vllm-0.20.0", "vllm-0.33.0", "sglang-0.5.23"])
+@pytest.mark.parametrize("name", ["vllm-0.20.0", "vllm-0.33.0"])
 def test_mutants_keep_their_floor(name: str, checker: Checker) -> None:
     floor = load_floors().mutants.get(name)
     if floor is None:
         pytest.fail(f"bench/floors.toml records no mutants of {name}; `python -m bench mutants {name}` measures them")
     release = Release.parse(name)
-    wanted, unknown = select(release)
+    wanted, unknown = select(release, kinds=PADDING)
     assert unknown == []
+    assert wanted
     scores = score_mutants(release, wanted, checker)
     noticed = {verdict: [one.id for one in scores if one.verdict == verdict and one.noticed] for verdict in ("harmful", "redundant")}
     assert len(noticed["harmful"]) >= floor.harmful
