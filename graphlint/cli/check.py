@@ -90,7 +90,7 @@ class FormatType(click.ParamType):  # type: ignore[type-arg]  # generic since cl
               help="Where single files are named, look at them alone: do not read the rest of their project.")
 @click.option("--fix", "mend", is_flag=True, help="Apply the fixes that cannot change live lanes, and report what is left.")
 @click.option("--diff", is_flag=True, help="Show those fixes as a unified diff instead, and write nothing.")
-@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that change what runs (graph modes, a guessed pad value).")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: also fixes that change what runs.")
 @click.option("--confirm", is_flag=True, help="Run the kernels of findings (see `graphlint validate`) and be as sure as that shows.")
 @running
 @click.option("--stdin-filename", metavar="PATH", help="Read this file's text from standard input (PATHS may be `-`).")

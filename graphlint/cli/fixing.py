@@ -40,11 +40,7 @@ def mend(outcome: Outcome, targets: Sequence[str], options: CheckOptions, *, uns
         verb = "would fix"
     else:
         for path, text in sorted(fixed.texts.items()):
-            try:
-                with open(path, "w", encoding="utf-8", newline="") as out:
-                    out.write(text)
-            except OSError as error:
-                raise click.UsageError(f"cannot write {path}: {error.strerror}") from None
+            _write(path, text)
         verb = "fixed"
     notes = [f"{verb} {counted(len(fixed.done), 'finding')} in {counted(len(fixed.texts), 'file')}"]
     if kept_back:
@@ -57,6 +53,14 @@ def mend(outcome: Outcome, targets: Sequence[str], options: CheckOptions, *, uns
     left = run_check(targets, options)
     attach(left.report.findings, left.sources.lines)
     return left
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        with open(path, "w", encoding="utf-8", newline="") as out:
+            out.write(text)
+    except OSError as error:
+        raise click.UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
 def _read(path: str) -> str:

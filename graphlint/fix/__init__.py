@@ -1,8 +1,8 @@
 """From a finding to the edits that remove it.
 
-A fix is worked out from the finding and the source of the function it lies in; `ast` gives the places, and the edits are insertions of whole
-statements or replacements of one expression, so that every other byte of the file, comments and layout included, stays as it is. Nothing
-heavy is imported: fixes are attached to the findings that are reported, in every format.
+A fix is worked out from the finding and the source of the function it lies in; `ast` gives the places, and the edits insert whole
+statements or replace one expression, so that every other byte of the file, comments and layout included, stays as it is.
+Nothing heavy is imported: fixes are attached to the findings that are reported, in every format.
 """
 
 from __future__ import annotations

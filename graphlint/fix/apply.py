@@ -27,9 +27,9 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
         last = min(starts[edit.end_line - 1] + edit.end_column - 1, len(text))
         spans.append((first, last, edit.text.replace("\n", "\r\n") if crlf else edit.text))
     spans.sort(key=lambda span: span[:2])
-    for (_, end, _), (start, _, _) in zip(spans, spans[1:], strict=False):
-        if start < end or start == end:
-            raise Overlap(f"two fixes want the same place of {next(iter(edits), Edit('', 0, 0, 0, 0, '')).path}")
+    for number in range(1, len(spans)):
+        if spans[number][0] <= spans[number - 1][1]:  # edits that touch count too: their order would be a guess
+            raise Overlap("two edits want the same place")
     for first, last, new in reversed(spans):
         text = text[:first] + new + text[last:]
     return text

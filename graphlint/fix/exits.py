@@ -9,7 +9,7 @@ from graphlint.finding import Finding, Fix
 from graphlint.fix import Lines
 from graphlint.fix.island import Island, names_in
 from graphlint.fix.kernel_code import KernelCode
-from graphlint.fix.values import pad_value
+from graphlint.fix.values import meaning_of, pad_value
 
 
 def fix(finding: Finding, lines: Lines) -> Fix | None:
@@ -26,7 +26,8 @@ def fix(finding: Finding, lines: Lines) -> Fix | None:
         return None
     loop = next((one for one in ast.walk(island.node) if isinstance(one, ast.For) and one.body is island.block_of(skipped.stmt)), None)
     pad = pad_value(finding, skipped.base, source, code.resolve(skipped.value), code.params)
-    value = pad.text if pad.text != "0" or pad.sure and "len" in skipped.base else "-1"
+    # a row of indices ends where its length says: 0 would be a valid one
+    value = "-1" if pad.text == "0" and meaning_of(finding, skipped.base) not in ("length", "mask") else pad.text
     call = copy.deepcopy(skipped.stmt)
     assert isinstance(call.value, ast.Call)
     call.value.args[1] = ast.parse(value, mode="eval").body
@@ -34,7 +35,8 @@ def fix(finding: Finding, lines: Lines) -> Fix | None:
     wanted = names_in(call)
     if loop is not None:
         helpers = [
-            one for one in loop.body if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name) and one.lineno < skipped.stmt.lineno
+            one for one in loop.body
+            if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name) and one.lineno < skipped.stmt.lineno
         ]
         for one in reversed(helpers):
             if isinstance(one.targets[0], ast.Name) and one.targets[0].id in wanted:

@@ -59,7 +59,8 @@ class KernelCode:
 
     def known_before(self, names: set[str], line: int) -> bool:
         """Whether every name has a value where a statement of this line (of the island) begins."""
-        return all(name in self.params or name in ("tl", "range") or name.isupper() or self.bound_at.get(name, line) < line for name in names)
+        known = {*self.params, "tl", "range"}
+        return all(name in known or name.isupper() or self.bound_at.get(name, line) < line for name in names)
 
     def pad_blocks(self) -> list[PadBlock]:
         """Branches that pad, or are there for padding."""
@@ -105,16 +106,16 @@ class KernelCode:
         names = self.pids
 
         class Replace(ast.NodeTransformer):
-            def visit_Name(self, node: ast.Name) -> ast.expr:  # noqa: N802
+            def visit_Name(self, node: ast.Name) -> ast.expr:
                 return ast.parse(first, mode="eval").body if node.id in names else node
 
         return ast.unparse(Replace().visit(ast.parse(ast.unparse(value), mode="eval").body))
 
 
 def _store(stmt: ast.stmt) -> Store | None:
-    if not (isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Call) and _called(stmt.value) == "store" and len(stmt.value.args) >= 2):
+    call = stmt.value if isinstance(stmt, ast.Expr) else None
+    if not isinstance(call, ast.Call) or _called(call) != "store" or len(call.args) < 2:
         return None
-    call = stmt.value
     terms = _terms(call.args[0])
     mask = next((one.value for one in call.keywords if one.arg == "mask"), call.args[2] if len(call.args) > 2 else None)
     return Store(stmt, ast.unparse(terms[0]), " + ".join(ast.unparse(term) for term in terms[1:]), call.args[1], mask)

@@ -31,7 +31,8 @@ def _in_kernel(island: Island, finding: Finding) -> Fix | None:
     for one in code.stores():
         if one.base != store.base or one.stmt is store.stmt:
             continue
-        around = next((part for part in ast.walk(island.node) if isinstance(part, ast.For) and part.body is island.block_of(one.stmt)), None)
+        body = island.block_of(one.stmt)
+        around = next((part for part in ast.walk(island.node) if isinstance(part, ast.For) and part.body is body), None)
         if around is not None and isinstance(around.iter, ast.Call) and len(around.iter.args) >= 2:
             live = code.at_lane(around.iter.args[0], block.first)  # where a request behind the last live one would start
         elif one.lane in code.pids:

@@ -39,7 +39,8 @@ def narrow(finding: Finding, lines: Lines) -> Fix | None:
 def drop(finding: Finding, lines: Lines) -> Fix | None:
     """Deletes the assignment that hides the parameter."""
     island = Island(finding.path, lines(finding.path), finding.line)
-    stmt = next((one for one in island.statements() if isinstance(one, (ast.Assign, ast.AnnAssign)) and island.covers(one, finding.line)), None)
+    assignments = [one for one in island.statements() if isinstance(one, (ast.Assign, ast.AnnAssign))]
+    stmt = next((one for one in assignments if island.covers(one, finding.line)), None)
     if stmt is None:
         return None
     alone = len(island.block_of(stmt)) == 1

@@ -99,7 +99,8 @@ def _hollow(code: KernelCode, store: Store, finding: Finding, source: Sequence[s
             pad = _pad(code, store, finding, source, block, block.first)
             if lanes is None or pad is None or not isinstance(loop.iter, ast.Call) or len(loop.iter.args) < 2:
                 continue
-            mask = "mask" if any(ast.unparse(one).startswith("mask = ") for one in loop.body) else f"{lanes} < {ast.unparse(loop.iter.args[1])}"
+            named = any(ast.unparse(one).startswith("mask = ") for one in loop.body)
+            mask = "mask" if named else f"{lanes} < {ast.unparse(loop.iter.args[1])}"
             if not code.known_before({store.base}, block.test.lineno):
                 continue
             text = f"tl.store({store.base} + {lanes}, {pad.text}, mask={mask})"
@@ -198,10 +199,8 @@ def _on_host(finding: Finding, code: KernelCode, store: Store, lines: Lines) -> 
         return None
     source = lines(launch.path)
     island = Island(launch.path, source, launch.line)
-    stmt = next(
-        (one for one in island.statements() if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call) and island.covers(one, launch.line)),
-        None,
-    )
+    calls = [one for one in island.statements() if isinstance(one, ast.Expr) and isinstance(one.value, ast.Call)]
+    stmt = next((one for one in calls if island.covers(one, launch.line)), None)
     if stmt is None or not isinstance(stmt.value, ast.Call) or not isinstance(stmt.value.func, ast.Subscript):
         return None
     call = stmt.value
@@ -217,4 +216,5 @@ def _on_host(finding: Finding, code: KernelCode, store: Store, lines: Lines) -> 
         return None
     pad = pad_value(finding, finding.buffer or store.base, source, code.resolve(store.value))
     text = f"{island.indent(stmt)}{ast.unparse(target)}[{ast.unparse(live)}:].fill_({pad.text})\n"
-    return Fix("safe" if pad.sure else "unsafe", f"Fill the tail of `{ast.unparse(target)}` after the launch", [island.insert_after(stmt, text)])
+    title = f"Fill the tail of `{ast.unparse(target)}` after the launch"
+    return Fix("safe" if pad.sure else "unsafe", title, [island.insert_after(stmt, text)])

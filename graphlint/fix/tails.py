@@ -48,9 +48,11 @@ def _prefix_write(island: Island, finding: Finding) -> tuple[ast.stmt, ast.Subsc
             if isinstance(node, ast.Subscript):
                 part = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
                 whole_rows = not isinstance(node.slice, ast.Tuple)
-                if isinstance(part, ast.Slice) and part.lower is None and part.step is None and part.upper is not None and whole_rows:
-                    if isinstance(node.value, (ast.Name, ast.Attribute)) and _plain(part.upper) and short in ast.unparse(node.value):
-                        return stmt, node, part.upper
+                if not isinstance(part, ast.Slice) or part.lower is not None or part.step is not None or part.upper is None:
+                    continue
+                named = isinstance(node.value, (ast.Name, ast.Attribute)) and short in ast.unparse(node.value)
+                if whole_rows and named and _plain(part.upper):
+                    return stmt, node, part.upper
     return None
 
 
