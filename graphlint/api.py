@@ -19,6 +19,7 @@ from graphlint.evidence import (
     stale_trace,
     stale_witness,
     symbol_of,
+    who_reads,
 )
 from graphlint.facts.expr import show
 from graphlint.finding import Confidence, Edit, Finding, Fix, Severity, TracePoint, Witness
@@ -51,6 +52,7 @@ __all__ = [
     "stale_trace",
     "stale_witness",
     "symbol_of",
+    "who_reads",
 ]
 
 

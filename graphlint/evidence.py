@@ -66,6 +66,15 @@ def bound_text(expr: Expr | None, extent: Extent) -> str:
     return f"`{text}` ({extent})" if extent.known and extent.terms else f"`{text}`"
 
 
+def who_reads(stale: StaleTail) -> str:
+    """The reader and its bound in words; a captured function is named, because its count and the writer's may share a name."""
+    reader = stale.reader
+    bound = show(reader.hi_expr) if reader.hi_expr is not None else "its capacity"
+    if stale.captured:
+        return f"the graph captured from `{reader.root.fact.qualname}` reads it up to its `{bound}` ({reader.hi})"
+    return f"it is read up to `{bound}` ({reader.hi})"
+
+
 def severity_of(buffer: Buffer) -> Severity:
     """How bad a wrong lane of this buffer is, by what it means: write slots, indices and lengths are errors, data is a warning."""
     return MEANING_SEVERITY[buffer.meaning]

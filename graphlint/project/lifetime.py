@@ -40,7 +40,7 @@ def stale_tails(timelines: Timelines) -> Iterator[StaleTail]:
     bare.clear()
     captured = timelines.captured_reads()
     elsewhere: dict[str, list[Access]] = defaultdict(list)
-    grouped: list[tuple[dict[str, list[Access]], set[str]]] = []
+    grouped: list[dict[str, list[Access]]] = []
     fillers: dict[str, list[Access]] = defaultdict(list)
     for root in timelines.roots():
         groups: dict[str, list[Access]] = defaultdict(list)
@@ -50,10 +50,9 @@ def stale_tails(timelines: Timelines) -> Iterator[StaleTail]:
                 elsewhere[access.buffer.key].append(access)
             elif access.effect.kind == "fill" or access.whole:
                 fillers[access.buffer.key].append(access)
-        padded = {a.buffer.name for accesses in groups.values() for a in accesses if a.effect.kind == "fill"}
-        grouped.append((groups, padded))
+        grouped.append(groups)
     seen: set[tuple[object, ...]] = set()
-    for groups, padded in grouped:
+    for groups in grouped:
         for key, accesses in groups.items():
             buffer = accesses[0].buffer
             if not buffer.persistent:
@@ -69,7 +68,25 @@ def stale_tails(timelines: Timelines) -> Iterator[StaleTail]:
                     seen.add(identity)
                     reader, is_captured, late, ordered = found
                     slots = any(_pads_slots(access, write) for others in groups.values() for access in others)
-                    yield StaleTail(write, reader, is_captured, late, tuple(sorted(padded - {buffer.name})), ordered, slots)
+                    yield StaleTail(write, reader, is_captured, late, _siblings(write, groups), ordered, slots)
+
+
+def _siblings(write: Access, groups: dict[str, list[Access]]) -> tuple[str, ...]:
+    """Names of the buffers whose tail the same kernel, or for host code the same function, does fill."""
+    effect = write.effect
+    return tuple(
+        sorted(
+            {
+                access.buffer.name
+                for accesses in groups.values()
+                for access in accesses
+                if access.effect.kind == "fill"
+                and access.buffer.key != write.buffer.key
+                and access.effect.kernel == effect.kernel
+                and (effect.kernel is not None or access.effect.site.function == effect.site.function)
+            }
+        )
+    )
 
 
 def _pads_slots(access: Access, write: Access) -> bool:

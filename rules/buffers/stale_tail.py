@@ -50,18 +50,18 @@ from graphlint.api import (
     stale_confidence,
     stale_trace,
     stale_witness,
+    who_reads,
 )
 
 
 def check(project: Project) -> Iterator[Finding]:
     """Stale tails whose writer is host code."""
     for stale in project.stale_tails:
-        write, reader = stale.write, stale.reader
+        write = stale.write
         if write.effect.kernel is not None or stale.late_fills:
             continue
         buffer = write.buffer
         wrote = show(write.hi_expr) if write.hi_expr is not None else "?"
-        upto = show(reader.hi_expr) if reader.hi_expr is not None else "its capacity"
         yield make_finding(
             rule=RULE.id,
             name=RULE.name,
@@ -72,8 +72,8 @@ def check(project: Project) -> Iterator[Finding]:
             trace=stale_trace(stale),
             witness=stale_witness(stale),
             message=(
-                f"`{buffer.name}` ({buffer.meaning}) is written up to `{wrote}` ({write.hi}), but read up to `{upto}` ({reader.hi}) "
-                f"and nothing fills the lanes between"
+                f"`{buffer.name}` ({buffer.meaning}) is written up to `{wrote}` ({write.hi}), but {who_reads(stale)}, "
+                "and nothing fills the lanes between"
             ),
         )
 
@@ -137,7 +137,17 @@ RULE = Rule(
     summary="host code writes the live prefix of a persistent buffer and a reader uses a larger bound",
     severity="error",
     since="0.1.0",
-    tokens=(b"triton.jit", b"num_reqs", b"raw_bs", b"raw_num_token", b"num_tokens_padded", b"num_scheduled_tokens", b"cudagraph", b"cuda_graph", b"CUDAGraph"),
+    tokens=(
+        b"triton.jit",
+        b"num_reqs",
+        b"raw_bs",
+        b"raw_num_token",
+        b"num_tokens_padded",
+        b"num_scheduled_tokens",
+        b"cudagraph",
+        b"cuda_graph",
+        b"CUDAGraph",
+    ),
     check=check,
     references=("vllm-project/vllm#47066", "sgl-project/sglang#10892"),
     bad=(

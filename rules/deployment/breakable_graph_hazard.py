@@ -1,4 +1,4 @@
-'''Breakable CUDA graphs are switched on where they do harm, or nothing.
+"""Breakable CUDA graphs are switched on where they do harm, or nothing.
 
 ## What it does
 Reports `VLLM_USE_BREAKABLE_CUDAGRAPH=1` where the release's model runner has no breakable wrapper, where its wrapper replaces full graphs, and where the model's
@@ -25,7 +25,7 @@ The break points are extracted from each release; the wrapper's place by reading
 
 ## References
 pytorch/torchtitan#3685, vllm-project/vllm#53030, vllm-project/vllm#56312, vllm-project/vllm#54127.
-'''
+"""
 
 from __future__ import annotations
 
@@ -52,24 +52,47 @@ _SWITCH = "VLLM_USE_BREAKABLE_CUDAGRAPH"
 def check(resolved: Resolved) -> Iterator[Finding]:
     """What the explicit switch does in this release, on this runner, for this model."""
     outcome = resolved.outcome
-    if outcome.error is not None or not outcome.breakable or _SWITCH not in resolved.deployment.env or outcome.runner is None or outcome.mode == "NONE":
+    if (
+        outcome.error is not None
+        or not outcome.breakable
+        or _SWITCH not in resolved.deployment.env
+        or outcome.runner is None
+        or outcome.mode == "NONE"
+    ):
         return
     span, v2 = setting_span(resolved, _SWITCH), outcome.runner.v2
     if v2 and resolved.version < V("0.23.0"):
         yield deployment_finding(
-            resolved, RULE.id, RULE.name, "warning", f"model runner V2 of {resolved.version} has no breakable graphs: the switch turns compilation off and captures "
-            "nothing piecewise, so prefill runs eager", span=span, advice=f"remove {_SWITCH}",
+            resolved,
+            RULE.id,
+            RULE.name,
+            "warning",
+            f"model runner V2 of {resolved.version} has no breakable graphs: the switch turns compilation off and captures "
+            "nothing piecewise, so prefill runs eager",
+            span=span,
+            advice=f"remove {_SWITCH}",
         )
         return
     if has_piecewise(outcome.mode) and not _breaks_at_attention(resolved):
         yield deployment_finding(
-            resolved, RULE.id, RULE.name, "error", f"the model's attention is no break point in {resolved.version}: it is captured inside the piecewise graph "
-            "and replays the capture batch's lengths", span=span, advice=f"remove {_SWITCH}, or ask for FULL_DECODE_ONLY",
+            resolved,
+            RULE.id,
+            RULE.name,
+            "error",
+            f"the model's attention is no break point in {resolved.version}: it is captured inside the piecewise graph "
+            "and replays the capture batch's lengths",
+            span=span,
+            advice=f"remove {_SWITCH}, or ask for FULL_DECODE_ONLY",
         )
     elif decode_mode(outcome.mode) == "FULL" and not v2 and resolved.version < V("0.30.0"):
         yield deployment_finding(
-            resolved, RULE.id, RULE.name, "warning", f"on V1 of {resolved.version} the breakable wrapper replaces full graphs: decode replays a broken graph with eager "
-            "attention", span=span, advice=f"remove {_SWITCH}, use model runner V2, or upgrade to 0.30.0",
+            resolved,
+            RULE.id,
+            RULE.name,
+            "warning",
+            f"on V1 of {resolved.version} the breakable wrapper replaces full graphs: decode replays a broken graph with eager attention",
+            span=span,
+            advice=f"remove {_SWITCH}, use model runner V2, or upgrade to 0.30.0",
         )
 
 
@@ -90,13 +113,30 @@ RULE = DeploymentRule(
     min_version="0.22.0",
     references=("pytorch/torchtitan#3685", "vllm-project/vllm#53030", "vllm-project/vllm#56312", "vllm-project/vllm#54127"),
     bad=(
-        DeploymentExample("attention is captured", "VLLM_USE_V2_MODEL_RUNNER=0 VLLM_USE_BREAKABLE_CUDAGRAPH=1 vllm serve Qwen/Qwen3-1.7B", "0.22.1", "sm_90"),
-        DeploymentExample("no wrapper on V2", "VLLM_USE_BREAKABLE_CUDAGRAPH=1 vllm serve Qwen/Qwen3-1.7B -cc.cudagraph_mode=FULL_AND_PIECEWISE", "0.22.1", "sm_90"),
-        DeploymentExample("full graphs replaced", "VLLM_USE_V2_MODEL_RUNNER=0 VLLM_USE_BREAKABLE_CUDAGRAPH=1 vllm serve deepseek-ai/DeepSeek-V2-Lite", "0.28.0", "sm_90"),
+        DeploymentExample(
+            "attention is captured",
+            "VLLM_USE_V2_MODEL_RUNNER=0 VLLM_USE_BREAKABLE_CUDAGRAPH=1 vllm serve Qwen/Qwen3-1.7B",
+            "0.22.1",
+            "sm_90",
+        ),
+        DeploymentExample(
+            "no wrapper on V2",
+            "VLLM_USE_BREAKABLE_CUDAGRAPH=1 vllm serve Qwen/Qwen3-1.7B -cc.cudagraph_mode=FULL_AND_PIECEWISE",
+            "0.22.1",
+            "sm_90",
+        ),
+        DeploymentExample(
+            "full graphs replaced",
+            "VLLM_USE_V2_MODEL_RUNNER=0 VLLM_USE_BREAKABLE_CUDAGRAPH=1 vllm serve deepseek-ai/DeepSeek-V2-Lite",
+            "0.28.0",
+            "sm_90",
+        ),
     ),
     good=(
         DeploymentExample("not switched on", "vllm serve Qwen/Qwen3-1.7B", "0.22.1", "sm_90"),
         DeploymentExample("switched off", "VLLM_USE_BREAKABLE_CUDAGRAPH=0 vllm serve deepseek-ai/DeepSeek-V4-Pro", "0.33.0", "sm_90"),
-        DeploymentExample("a release where both live together", "VLLM_USE_BREAKABLE_CUDAGRAPH=1 vllm serve Qwen/Qwen3-1.7B", "0.33.0", "sm_90"),
+        DeploymentExample(
+            "a release where both live together", "VLLM_USE_BREAKABLE_CUDAGRAPH=1 vllm serve Qwen/Qwen3-1.7B", "0.33.0", "sm_90"
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-'''Two settings contradict each other, and the one that the author cared about loses.
+"""Two settings contradict each other, and the one that the author cared about loses.
 
 ## What it does
 Reports `--enforce-eager` beside a CUDA-graph mode or capture sizes, capture sizes beside mode NONE, and a drafter that is kept eager beside full graphs wanted.
@@ -23,7 +23,7 @@ By the release's own `__post_init__`.
 
 ## References
 vllm-project/vllm#34523.
-'''
+"""
 
 from __future__ import annotations
 
@@ -49,14 +49,25 @@ def check(resolved: Resolved) -> Iterator[Finding]:
             void.append("the capture sizes")
         if void:
             yield deployment_finding(
-                resolved, RULE.id, RULE.name, "warning", f"--enforce-eager discards {' and '.join(void)}: no graphs are captured",
-                span=setting_span(resolved, "enforce_eager"), advice="remove --enforce-eager, or what it discards", confidence="high",
+                resolved,
+                RULE.id,
+                RULE.name,
+                "warning",
+                f"--enforce-eager discards {' and '.join(void)}: no graphs are captured",
+                span=setting_span(resolved, "enforce_eager"),
+                advice="remove --enforce-eager, or what it discards",
+                confidence="high",
             )
     elif mode == "NONE" and sizes:
         yield deployment_finding(
-            resolved, RULE.id, RULE.name, "warning", "capture sizes are given, and cudagraph_mode=NONE captures nothing",
+            resolved,
+            RULE.id,
+            RULE.name,
+            "warning",
+            "capture sizes are given, and cudagraph_mode=NONE captures nothing",
             span=setting_span(resolved, "cudagraph_capture_sizes", "max_cudagraph_capture_size", "compilation_config"),
-            advice="remove the sizes, or ask for a mode with graphs", confidence="high",
+            advice="remove the sizes, or ask for a mode with graphs",
+            confidence="high",
         )
 
 

@@ -1,4 +1,4 @@
-'''A custom `splitting_ops` list changes the CUDA-graph mode.
+"""A custom `splitting_ops` list changes the CUDA-graph mode.
 
 ## What it does
 Reports an empty list, which removes piecewise graphs, and fused attention with quantisation, which does the same.
@@ -24,7 +24,7 @@ The released `set_splitting_ops_for_v1` is run against this resolution (tests/ec
 
 ## References
 vllm-project/vllm#20059.
-'''
+"""
 
 from __future__ import annotations
 
@@ -43,8 +43,13 @@ def check(resolved: Resolved) -> Iterator[Finding]:
         return
     for rewrite in rewrites(resolved, "split"):
         yield deployment_finding(
-            resolved, RULE.id, RULE.name, "warning", f"{rewrite.before} becomes {rewrite.after}: {rewrite.why}",
-            span=setting_span(resolved, "compilation_config"), trace=True,
+            resolved,
+            RULE.id,
+            RULE.name,
+            "warning",
+            f"{rewrite.before} becomes {rewrite.after}: {rewrite.why}",
+            span=setting_span(resolved, "compilation_config"),
+            trace=True,
             advice="leave splitting_ops out, or ask for the mode that results",
         )
 
@@ -59,12 +64,27 @@ RULE = DeploymentRule(
     references=("vllm-project/vllm#20059",),
     bad=(
         DeploymentExample("an empty list", "vllm serve M --attention-backend FLASHMLA -cc.splitting_ops=[]", gpu="sm_90"),
-        DeploymentExample("an empty list under PIECEWISE", 'vllm serve M --compilation-config \'{"cudagraph_mode":"PIECEWISE","splitting_ops":[]}\'', "0.19.1"),
-        DeploymentExample("the reverse in 0.10.2", 'vllm serve M --compilation-config \'{"cudagraph_mode":"PIECEWISE","splitting_ops":[]}\'', "0.10.2", "sm_90"),
+        DeploymentExample(
+            "an empty list under PIECEWISE",
+            'vllm serve M --compilation-config \'{"cudagraph_mode":"PIECEWISE","splitting_ops":[]}\'',
+            "0.19.1",
+        ),
+        DeploymentExample(
+            "the reverse in 0.10.2",
+            'vllm serve M --compilation-config \'{"cudagraph_mode":"PIECEWISE","splitting_ops":[]}\'',
+            "0.10.2",
+            "sm_90",
+        ),
     ),
     good=(
         DeploymentExample("no list", "vllm serve M --attention-backend FLASHMLA", gpu="sm_90"),
-        DeploymentExample("an empty list with full graphs only", "vllm serve M -cc.cudagraph_mode=FULL_DECODE_ONLY -cc.splitting_ops=[]", "0.25.1"),
-        DeploymentExample("an empty list without compilation", "vllm serve M -cc.mode=0 -cc.cudagraph_mode=FULL_DECODE_ONLY -cc.splitting_ops=[]", "0.25.1"),
+        DeploymentExample(
+            "an empty list with full graphs only", "vllm serve M -cc.cudagraph_mode=FULL_DECODE_ONLY -cc.splitting_ops=[]", "0.25.1"
+        ),
+        DeploymentExample(
+            "an empty list without compilation",
+            "vllm serve M -cc.mode=0 -cc.cudagraph_mode=FULL_DECODE_ONLY -cc.splitting_ops=[]",
+            "0.25.1",
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-'''An environment variable that this release does not read, or reads only with another value.
+"""An environment variable that this release does not read, or reads only with another value.
 
 ## What it does
 Reports `VLLM_*` variables that another release reads and this one does not, and values that do not do what they seem to.
@@ -24,7 +24,7 @@ No fix is applied.
 
 ## References
 vllm-project/vllm#50292.
-'''
+"""
 
 from __future__ import annotations
 
@@ -38,10 +38,15 @@ if TYPE_CHECKING:
 
 #: variables that change the graph mode or the backend
 _RELEVANT = {
-    "VLLM_ATTENTION_BACKEND": "--attention-backend", "VLLM_FLASH_ATTN_VERSION": "--attention-config.flash_attn_version",
-    "VLLM_USE_TRTLLM_ATTENTION": "--attention-config.use_trtllm_attention", "VLLM_ALL2ALL_BACKEND": "--all2all-backend",
-    "VLLM_USE_V2_MODEL_RUNNER": "", "VLLM_USE_BREAKABLE_CUDAGRAPH": "", "VLLM_USE_CUDNN_PREFILL": "--attention-config.use_cudnn_prefill",
-    "VLLM_V1_USE_PREFILL_DECODE_ATTENTION": "--attention-config.use_prefill_decode_attention", "VLLM_TORCH_COMPILE_LEVEL": "--compilation-config",
+    "VLLM_ATTENTION_BACKEND": "--attention-backend",
+    "VLLM_FLASH_ATTN_VERSION": "--attention-config.flash_attn_version",
+    "VLLM_USE_TRTLLM_ATTENTION": "--attention-config.use_trtllm_attention",
+    "VLLM_ALL2ALL_BACKEND": "--all2all-backend",
+    "VLLM_USE_V2_MODEL_RUNNER": "",
+    "VLLM_USE_BREAKABLE_CUDAGRAPH": "",
+    "VLLM_USE_CUDNN_PREFILL": "--attention-config.use_cudnn_prefill",
+    "VLLM_V1_USE_PREFILL_DECODE_ATTENTION": "--attention-config.use_prefill_decode_attention",
+    "VLLM_TORCH_COMPILE_LEVEL": "--compilation-config",
 }
 
 
@@ -54,11 +59,27 @@ def check(resolved: Resolved) -> Iterator[Finding]:
         if name not in known:
             yield from _unread(resolved, name)
         elif name == "VLLM_ATTENTION_BACKEND" and resolved.version >= V("0.13.0"):
-            yield deployment_finding(resolved, RULE.id, RULE.name, "info", f"{name} is deprecated in {resolved.version} and not read from 0.15.0",
-                                     span=word.span, advice=f"use {_RELEVANT[name]}", confidence="high")
+            yield deployment_finding(
+                resolved,
+                RULE.id,
+                RULE.name,
+                "info",
+                f"{name} is deprecated in {resolved.version} and not read from 0.15.0",
+                span=word.span,
+                advice=f"use {_RELEVANT[name]}",
+                confidence="high",
+            )
         elif name == "VLLM_USE_BREAKABLE_CUDAGRAPH" and word.known and word.text.lower() in ("true", "yes", "on"):
-            yield deployment_finding(resolved, RULE.id, RULE.name, "warning", f"{name}={word.text} leaves breakable graphs off: only 1 enables them",
-                                     span=word.span, advice=f"{name}=1", confidence="high")
+            yield deployment_finding(
+                resolved,
+                RULE.id,
+                RULE.name,
+                "warning",
+                f"{name}={word.text} leaves breakable graphs off: only 1 enables them",
+                span=word.span,
+                advice=f"{name}=1",
+                confidence="high",
+            )
 
 
 def _unread(resolved: Resolved, name: str) -> Iterator[Finding]:
@@ -70,8 +91,14 @@ def _unread(resolved: Resolved, name: str) -> Iterator[Finding]:
     severity: Severity = "warning" if name in _RELEVANT else "info"
     replacement = _RELEVANT.get(name) or ""
     yield deployment_finding(
-        resolved, RULE.id, RULE.name, severity, f"{name} is not read by {resolved.version}: {history}", span=resolved.deployment.env[name].span,
-        advice=f"use {replacement}" if replacement else "remove it", confidence="high",
+        resolved,
+        RULE.id,
+        RULE.name,
+        severity,
+        f"{name} is not read by {resolved.version}: {history}",
+        span=resolved.deployment.env[name].span,
+        advice=f"use {replacement}" if replacement else "remove it",
+        confidence="high",
     )
 
 
@@ -85,7 +112,12 @@ RULE = DeploymentRule(
     references=("vllm-project/vllm#50292",),
     bad=(
         DeploymentExample("the backend by environment", "VLLM_ATTENTION_BACKEND=FLASHINFER vllm serve M", "0.26.0"),
-        DeploymentExample("in a container", {"compose.yaml": "services:\n  llm:\n    image: vllm/vllm-openai:v0.19.1\n    command: --model M\n    environment:\n      VLLM_ATTENTION_BACKEND: FLASH_ATTN\n"}),
+        DeploymentExample(
+            "in a container",
+            {
+                "compose.yaml": "services:\n  llm:\n    image: vllm/vllm-openai:v0.19.1\n    command: --model M\n    environment:\n      VLLM_ATTENTION_BACKEND: FLASH_ATTN\n"
+            },
+        ),
         DeploymentExample("before it existed", "VLLM_USE_BREAKABLE_CUDAGRAPH=1 vllm serve M", "0.19.1"),
         DeploymentExample("a value that does nothing", "VLLM_USE_BREAKABLE_CUDAGRAPH=true vllm serve M"),
     ),

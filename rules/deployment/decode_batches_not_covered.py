@@ -1,4 +1,4 @@
-'''Decode batches that the server admits are wider than the largest captured graph.
+"""Decode batches that the server admits are wider than the largest captured graph.
 
 ## What it does
 Computes the capture sizes as the release does and compares the widest decode batch they serve with `max_num_seqs`, where the deployment sets one of them.
@@ -25,7 +25,7 @@ The released size methods are run against this computation on thousands of rando
 
 ## References
 vllm-project/vllm#46329, vllm-project/vllm#54933, SemiAnalysisAI/InferenceX#2522.
-'''
+"""
 
 from __future__ import annotations
 
@@ -64,9 +64,14 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     tokens = f" ({outcome.query_len} tokens each)" if outcome.query_len > 1 else ""
     truncated = f"; {outcome.sizes.truncated_from} was truncated to the grid" if outcome.sizes.truncated_from else ""
     yield deployment_finding(
-        resolved, RULE.id, RULE.name, severity,
+        resolved,
+        RULE.id,
+        RULE.name,
+        severity,
         f"{decode_mode(outcome.mode)} graphs cover {outcome.covered} of {outcome.max_num_seqs} decode requests{tokens}; wider batches run {rest}{truncated}",
-        span=setting_span(resolved, "max_cudagraph_capture_size", "cudagraph_capture_sizes", "cuda_graph_sizes", "max_num_seqs", "compilation_config"),
+        span=setting_span(
+            resolved, "max_cudagraph_capture_size", "cudagraph_capture_sizes", "cuda_graph_sizes", "max_num_seqs", "compilation_config"
+        ),
         advice=_advice(resolved),
     )
 
@@ -94,21 +99,26 @@ RULE = DeploymentRule(
     bad=(
         DeploymentExample(
             "a maximum off the grid",
-            'vllm serve M --max-num-seqs 6 --max-cudagraph-capture-size 6 --speculative-config \'{"method":"mtp","num_speculative_tokens":3}\'', "0.23.0",
+            'vllm serve M --max-num-seqs 6 --max-cudagraph-capture-size 6 --speculative-config \'{"method":"mtp","num_speculative_tokens":3}\'',
+            "0.23.0",
             assume=("support=UNIFORM_BATCH",),
         ),
         DeploymentExample(
             "requests taken for tokens",
-            'vllm serve M --max-num-seqs 48 --cudagraph-capture-sizes $(seq 1 48) --speculative-config \'{"method":"mtp","num_speculative_tokens":3}\'', "0.19.1",
+            'vllm serve M --max-num-seqs 48 --cudagraph-capture-sizes $(seq 1 48) --speculative-config \'{"method":"mtp","num_speculative_tokens":3}\'',
+            "0.19.1",
             assume=("support=UNIFORM_BATCH",),
         ),
         DeploymentExample("a list that ends too early", "vllm serve M --max-num-seqs 6 --cudagraph-capture-sizes 1 2 4", "0.25.1"),
-        DeploymentExample("more requests than the default reaches", "vllm serve M --max-num-seqs 2048 -cc.cudagraph_mode=FULL_DECODE_ONLY", "0.25.1"),
+        DeploymentExample(
+            "more requests than the default reaches", "vllm serve M --max-num-seqs 2048 -cc.cudagraph_mode=FULL_DECODE_ONLY", "0.25.1"
+        ),
     ),
     good=(
         DeploymentExample(
             "multiples up to the limit",
-            'vllm serve M --max-num-seqs 6 --cudagraph-capture-sizes 4 8 12 16 20 24 --speculative-config \'{"method":"mtp","num_speculative_tokens":3}\'', "0.23.0",
+            'vllm serve M --max-num-seqs 6 --cudagraph-capture-sizes 4 8 12 16 20 24 --speculative-config \'{"method":"mtp","num_speculative_tokens":3}\'',
+            "0.23.0",
             assume=("support=UNIFORM_BATCH",),
         ),
         DeploymentExample("defaults", "vllm serve M", gpu="H100"),

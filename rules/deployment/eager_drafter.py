@@ -1,4 +1,4 @@
-'''The target model replays graphs and the drafter runs eager.
+"""The target model replays graphs and the drafter runs eager.
 
 ## What it does
 Works out the drafter's own mode: on model runner V1 it has only piecewise graphs, tied to the mode of mixed batches; on V2 its later steps have only full
@@ -25,7 +25,7 @@ By reading `initialize_cudagraph_keys` (V1) and the speculators (V2) of each rel
 
 ## References
 vllm-project/vllm#54992, vllm-project/vllm#35387.
-'''
+"""
 
 from __future__ import annotations
 
@@ -42,16 +42,30 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     """A drafter with steps that have no graph while the target has some."""
     outcome, speculation = resolved.outcome, resolved.request.speculation
     drafter = outcome.drafter
-    if outcome.error is not None or drafter is None or speculation is None or speculation.enforce_eager or outcome.mode == "NONE" or not drafter.graphs:
+    if (
+        outcome.error is not None
+        or drafter is None
+        or speculation is None
+        or speculation.enforce_eager
+        or outcome.mode == "NONE"
+        or not drafter.graphs
+    ):
         return
     single = speculation.tokens == 1
     if drafter.later != "NONE" or (single and drafter.first != "NONE"):
         return
     which = "the drafter runs" if drafter.first == "NONE" else "all draft steps after the first run"
     yield deployment_finding(
-        resolved, RULE.id, RULE.name, "warning", f"{which} eager while the target runs {outcome.mode}: {drafter.why}",
-        span=setting_span(resolved, "compilation_config", "speculative_config", "spec_method"), trace=True,
-        advice="ask for FULL_AND_PIECEWISE" if outcome.requested == outcome.mode else "give the target a backend that keeps full decode graphs under speculation",
+        resolved,
+        RULE.id,
+        RULE.name,
+        "warning",
+        f"{which} eager while the target runs {outcome.mode}: {drafter.why}",
+        span=setting_span(resolved, "compilation_config", "speculative_config", "spec_method"),
+        trace=True,
+        advice="ask for FULL_AND_PIECEWISE"
+        if outcome.requested == outcome.mode
+        else "give the target a backend that keeps full decode graphs under speculation",
     )
 
 
@@ -65,26 +79,42 @@ RULE = DeploymentRule(
     references=("vllm-project/vllm#54992", "vllm-project/vllm#35387"),
     bad=(
         DeploymentExample(
-            "full decode only on V1", 'vllm serve M -cc.cudagraph_mode=FULL_DECODE_ONLY --speculative-config \'{"method":"eagle3","model":"D","num_speculative_tokens":3}\'',
-            "0.19.1", "sm_90",
+            "full decode only on V1",
+            'vllm serve M -cc.cudagraph_mode=FULL_DECODE_ONLY --speculative-config \'{"method":"eagle3","model":"D","num_speculative_tokens":3}\'',
+            "0.19.1",
+            "sm_90",
         ),
         DeploymentExample(
-            "piecewise on V2", 'vllm serve M -cc.cudagraph_mode=PIECEWISE --speculative-config \'{"method":"eagle3","model":"D","num_speculative_tokens":3}\'',
-            "0.33.0", "sm_90",
+            "piecewise on V2",
+            'vllm serve M -cc.cudagraph_mode=PIECEWISE --speculative-config \'{"method":"eagle3","model":"D","num_speculative_tokens":3}\'',
+            "0.33.0",
+            "sm_90",
         ),
         DeploymentExample(
             "piecewise after a downgrade on V2",
-            'vllm serve M --attention-backend FLASHINFER --speculative-config \'{"method":"eagle3","model":"D","num_speculative_tokens":7}\'', "0.27.1", "sm_86",
+            'vllm serve M --attention-backend FLASHINFER --speculative-config \'{"method":"eagle3","model":"D","num_speculative_tokens":7}\'',
+            "0.27.1",
+            "sm_86",
         ),
     ),
     good=(
         DeploymentExample(
-            "the default mode", 'vllm serve M --speculative-config \'{"method":"eagle3","model":"D","num_speculative_tokens":3}\'', "0.19.1", "sm_90",
+            "the default mode",
+            'vllm serve M --speculative-config \'{"method":"eagle3","model":"D","num_speculative_tokens":3}\'',
+            "0.19.1",
+            "sm_90",
         ),
         DeploymentExample(
-            "piecewise on V1", 'vllm serve M -cc.cudagraph_mode=PIECEWISE --speculative-config \'{"method":"eagle3","model":"D","num_speculative_tokens":3}\'',
-            "0.19.1", "sm_90",
+            "piecewise on V1",
+            'vllm serve M -cc.cudagraph_mode=PIECEWISE --speculative-config \'{"method":"eagle3","model":"D","num_speculative_tokens":3}\'',
+            "0.19.1",
+            "sm_90",
         ),
-        DeploymentExample("no drafter to speak of", 'vllm serve M --speculative-config \'{"method":"ngram","num_speculative_tokens":3}\'', "0.19.1", "sm_90"),
+        DeploymentExample(
+            "no drafter to speak of",
+            'vllm serve M --speculative-config \'{"method":"ngram","num_speculative_tokens":3}\'',
+            "0.19.1",
+            "sm_90",
+        ),
     ),
 )

@@ -1,7 +1,7 @@
-'''The mode that results is a default worth knowing: another one than most releases have, or one that a flag does not change.
+"""The mode that results is a default worth knowing: another one than most releases have, or one that a flag does not change.
 
 ## What it does
-Remarks, as information: the piecewise default of 0.10.1 and 0.10.2, the piecewise default of `-O1`, and `-O3`, which equals `-O2` for graphs.
+Remarks, as information: the piecewise default of 0.10.1 and 0.10.2, `-O0`, the piecewise default of `-O1`, and `-O3`, which equals `-O2` for graphs.
 
 ## Why it fails under graphs
 Nothing fails. Whoever compares releases or levels should know that decode ran without full graphs in one of them.
@@ -23,7 +23,7 @@ The optimisation levels are extracted from each release's source.
 
 ## References
 vllm-project/vllm#26847.
-'''
+"""
 
 from __future__ import annotations
 
@@ -44,16 +44,44 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     span = setting_span(resolved, "optimization_level")
     if request.level == 1:
         yield deployment_finding(
-            resolved, RULE.id, RULE.name, "info", "-O1 makes PIECEWISE the default: decode has no full graphs", span=span,
-            advice="-O2 (the default) adds full decode graphs", confidence="high",
+            resolved,
+            RULE.id,
+            RULE.name,
+            "info",
+            "-O1 makes PIECEWISE the default: decode has no full graphs",
+            span=span,
+            advice="-O2 (the default) adds full decode graphs",
+            confidence="high",
+        )
+    elif request.level == 0:
+        yield deployment_finding(
+            resolved,
+            RULE.id,
+            RULE.name,
+            "info",
+            "-O0 turns compilation and all CUDA graphs off",
+            span=span,
+            advice="leave -O0 out where throughput matters",
+            confidence="high",
         )
     elif request.level == 3 and resolved.tables.optimization.get("3") == resolved.tables.optimization.get("2"):
         yield deployment_finding(
-            resolved, RULE.id, RULE.name, "info", f"-O3 equals -O2 for CUDA graphs in {resolved.version}: the flag changes nothing", span=span, confidence="high",
+            resolved,
+            RULE.id,
+            RULE.name,
+            "info",
+            f"-O3 equals -O2 for CUDA graphs in {resolved.version}: the flag changes nothing",
+            span=span,
+            confidence="high",
         )
     elif resolved.version < V("0.11.0") and outcome.requested == "PIECEWISE":
         yield deployment_finding(
-            resolved, RULE.id, RULE.name, "info", f"PIECEWISE is the default of {resolved.version}; 0.11.0 and later add full decode graphs", confidence="high",
+            resolved,
+            RULE.id,
+            RULE.name,
+            "info",
+            f"PIECEWISE is the default of {resolved.version}; 0.11.0 and later add full decode graphs",
+            confidence="high",
         )
 
 
@@ -68,6 +96,7 @@ RULE = DeploymentRule(
     bad=(
         DeploymentExample("level 1", "vllm serve M -O1"),
         DeploymentExample("level 3", "vllm serve M -O3"),
+        DeploymentExample("level 0", "vllm serve M -O0", "0.19.1"),
         DeploymentExample("an old release", "vllm serve M", "0.10.2"),
     ),
     good=(

@@ -1,4 +1,4 @@
-'''A backend's declared support silently replaces the CUDA-graph mode by a weaker one.
+"""A backend's declared support silently replaces the CUDA-graph mode by a weaker one.
 
 ## What it does
 Reports the rewrite that vLLM makes after the model is loaded, when the weakest attention group does not support the mode: full graphs are
@@ -25,7 +25,7 @@ The released resolver is run against this resolution on every combination of mod
 
 ## References
 vllm-project/vllm#49547, vllm-project/vllm#54992, vllm-project/vllm#35387.
-'''
+"""
 
 from __future__ import annotations
 
@@ -46,9 +46,18 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     lost = any(r.loses for r in found)
     first, last = found[0].before, found[-1].after
     reason = found[-1].why
-    span = setting_span(resolved, "attention_backend", "attention_config", "VLLM_ATTENTION_BACKEND", "compilation_config", "speculative_config")
+    span = setting_span(
+        resolved, "attention_backend", "attention_config", "VLLM_ATTENTION_BACKEND", "compilation_config", "speculative_config"
+    )
     yield deployment_finding(
-        resolved, RULE.id, RULE.name, "warning" if lost else "info", f"{first} becomes {last}: {reason}", span=span, trace=True, advice=_advice(resolved),
+        resolved,
+        RULE.id,
+        RULE.name,
+        "warning" if lost else "info",
+        f"{first} becomes {last}: {reason}",
+        span=span,
+        trace=True,
+        advice=_advice(resolved),
     )
 
 
@@ -62,9 +71,15 @@ def _advice(resolved: Resolved) -> str | None:
     if backend is None or backend.kind != "attention":
         return f"{weak} decides here; ask for {outcome.mode} so that configuration and behaviour agree"
     others = [
-        name for name, other in resolved.tables.backends.items()
-        if other.kind == "attention" and other.mla == backend.mla and other.sparse == backend.sparse and name != weak
-        and other.support and all(s.level in wanted for s in other.support) and not name.startswith(("ROCM", "XPU", "CPU"))
+        name
+        for name, other in resolved.tables.backends.items()
+        if other.kind == "attention"
+        and other.mla == backend.mla
+        and other.sparse == backend.sparse
+        and name != weak
+        and other.support
+        and all(s.level in wanted for s in other.support)
+        and not name.startswith(("ROCM", "XPU", "CPU"))
     ]
     listed = ", ".join(others[:4])
     if listed:
@@ -83,24 +98,32 @@ RULE = DeploymentRule(
     bad=(
         DeploymentExample(
             "single-token decode under speculation",
-            'vllm serve M --attention-backend FLASHINFER --speculative-config \'{"method":"mtp","num_speculative_tokens":2}\'', "0.23.0", "sm_121",
+            'vllm serve M --attention-backend FLASHINFER --speculative-config \'{"method":"mtp","num_speculative_tokens":2}\'',
+            "0.23.0",
+            "sm_121",
         ),
         DeploymentExample(
             "full decode only, two tokens a request",
             'vllm serve M --attention-backend CUTLASS_MLA -cc.cudagraph_mode=FULL_DECODE_ONLY --speculative-config \'{"method":"mtp","num_speculative_tokens":1}\'',
             gpu="sm_100",
         ),
-        DeploymentExample("full graphs without compilation", "vllm serve M --attention-backend FLASHMLA -cc.mode=0 -cc.cudagraph_mode=FULL", gpu="sm_90"),
+        DeploymentExample(
+            "full graphs without compilation", "vllm serve M --attention-backend FLASHMLA -cc.mode=0 -cc.cudagraph_mode=FULL", gpu="sm_90"
+        ),
     ),
     good=(
         DeploymentExample(
-            "a uniform-batch backend", 'vllm serve M --attention-backend FLASHMLA --speculative-config \'{"method":"mtp","num_speculative_tokens":1}\'',
+            "a uniform-batch backend",
+            'vllm serve M --attention-backend FLASHMLA --speculative-config \'{"method":"mtp","num_speculative_tokens":1}\'',
             gpu="sm_90",
         ),
-        DeploymentExample("full graphs where the backend has them", "vllm serve M -cc.cudagraph_mode=FULL", "0.25.1", "sm_90", ("backend=FLASH_ATTN",)),
+        DeploymentExample(
+            "full graphs where the backend has them", "vllm serve M -cc.cudagraph_mode=FULL", "0.25.1", "sm_90", ("backend=FLASH_ATTN",)
+        ),
         DeploymentExample(
             "the release that learned it",
-            'vllm serve M --attention-backend FLASHINFER --speculative-config \'{"method":"eagle3","model":"D","num_speculative_tokens":7}\'', gpu="sm_86",
+            'vllm serve M --attention-backend FLASHINFER --speculative-config \'{"method":"eagle3","model":"D","num_speculative_tokens":7}\'',
+            gpu="sm_86",
         ),
     ),
 )

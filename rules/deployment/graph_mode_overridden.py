@@ -1,4 +1,4 @@
-'''A property of the model or a feature of the deployment overrides the CUDA-graph mode.
+"""A property of the model or a feature of the deployment overrides the CUDA-graph mode.
 
 ## What it does
 Reports rewrites made for pooling and encoder-decoder models, context parallelism, DeepEP high-throughput and MoonEP kernels, layerwise KV connectors, dynamic
@@ -24,7 +24,7 @@ By the release's own `__post_init__` and platform hooks, which this follows bran
 
 ## References
 vllm-project/vllm#24123, vllm-project/vllm#29558, vllm-project/vllm#30072, vllm-project/vllm#48664.
-'''
+"""
 
 from __future__ import annotations
 
@@ -38,8 +38,11 @@ if TYPE_CHECKING:
     from graphlint.config.outcome import Rewrite
 
 _SETTINGS = {
-    "model": ("compilation_config", "runner", "task"), "dcp": ("decode_context_parallel_size", "prefill_context_parallel_size"),
-    "deepep": ("all2all_backend", "VLLM_ALL2ALL_BACKEND"), "connector": ("kv_transfer_config",), "dynamic-speculation": ("speculative_config",),
+    "model": ("compilation_config", "runner", "task"),
+    "dcp": ("decode_context_parallel_size", "prefill_context_parallel_size"),
+    "deepep": ("all2all_backend", "VLLM_ALL2ALL_BACKEND"),
+    "connector": ("kv_transfer_config",),
+    "dynamic-speculation": ("speculative_config",),
     "platform": ("compilation_config",),
 }
 _ADVICE = {
@@ -56,8 +59,14 @@ def check(resolved: Resolved) -> Iterator[Finding]:
         return
     for rewrite in rewrites(resolved, *_SETTINGS):
         yield deployment_finding(
-            resolved, RULE.id, RULE.name, _severity(resolved, rewrite), f"{rewrite.before} becomes {rewrite.after}: {rewrite.why}",
-            span=setting_span(resolved, *_SETTINGS[rewrite.kind]), trace=True, advice=_ADVICE.get(rewrite.kind),
+            resolved,
+            RULE.id,
+            RULE.name,
+            _severity(resolved, rewrite),
+            f"{rewrite.before} becomes {rewrite.after}: {rewrite.why}",
+            span=setting_span(resolved, *_SETTINGS[rewrite.kind]),
+            trace=True,
+            advice=_ADVICE.get(rewrite.kind),
         )
 
 
@@ -81,19 +90,26 @@ RULE = DeploymentRule(
     check=check,
     references=("vllm-project/vllm#24123", "vllm-project/vllm#29558", "vllm-project/vllm#30072", "vllm-project/vllm#48664"),
     bad=(
-        DeploymentExample("high-throughput kernels", "vllm serve MOE -dp 8 --enable-expert-parallel --all2all-backend deepep_high_throughput"),
+        DeploymentExample(
+            "high-throughput kernels", "vllm serve MOE -dp 8 --enable-expert-parallel --all2all-backend deepep_high_throughput"
+        ),
         DeploymentExample("a pooling model", "vllm serve M --runner pooling -cc.cudagraph_mode=FULL"),
         DeploymentExample(
             "a layerwise connector",
             'vllm serve M --kv-transfer-config \'{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both","kv_connector_extra_config":{"use_layerwise":true}}\'',
         ),
-        DeploymentExample("context parallelism in 0.11.2", "vllm serve M -tp 8 --decode-context-parallel-size 8", "0.11.2", "sm_90", ("mla",)),
+        DeploymentExample(
+            "context parallelism in 0.11.2", "vllm serve M -tp 8 --decode-context-parallel-size 8", "0.11.2", "sm_90", ("mla",)
+        ),
     ),
     good=(
         DeploymentExample("low-latency kernels", "vllm serve MOE -dp 8 --enable-expert-parallel --all2all-backend deepep_low_latency"),
-        DeploymentExample("high throughput on one rank", "vllm serve MOE --enable-expert-parallel --all2all-backend deepep_high_throughput"),
         DeploymentExample(
-            "a connector without layerwise mode", 'vllm serve M --kv-transfer-config \'{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both"}\'',
+            "high throughput on one rank", "vllm serve MOE --enable-expert-parallel --all2all-backend deepep_high_throughput"
+        ),
+        DeploymentExample(
+            "a connector without layerwise mode",
+            'vllm serve M --kv-transfer-config \'{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both"}\'',
         ),
     ),
 )

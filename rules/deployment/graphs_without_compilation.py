@@ -1,4 +1,4 @@
-'''Piecewise graphs are asked for, or are the default, while torch.compile is off: they silently vanish.
+"""Piecewise graphs are asked for, or are the default, while torch.compile is off: they silently vanish.
 
 ## What it does
 Reports the rewrite of PIECEWISE or FULL_AND_PIECEWISE when the compilation mode is not VLLM_COMPILE, whether that comes from `mode`, `-O0` or
@@ -25,7 +25,7 @@ By the release's own `__post_init__`, which this follows branch by branch.
 
 ## References
 vllm-project/vllm#28150.
-'''
+"""
 
 from __future__ import annotations
 
@@ -48,7 +48,13 @@ def check(resolved: Resolved) -> Iterator[Finding]:
         span = setting_span(resolved, *(("TORCH_COMPILE_DISABLE",) if disabled else ()), "compilation_config", "optimization_level")
         keep = "FULL_DECODE_ONLY" if resolved.version != V("0.12.0") else "compilation mode VLLM_COMPILE (3)"
         yield deployment_finding(
-            resolved, RULE.id, RULE.name, "warning", f"{rewrite.before} becomes {rewrite.after}: {because}", span=span, trace=True,
+            resolved,
+            RULE.id,
+            RULE.name,
+            "warning",
+            f"{rewrite.before} becomes {rewrite.after}: {because}",
+            span=span,
+            trace=True,
             advice=f"let the model be compiled, or ask for {keep}, which needs no compilation" if "FULL" in keep else f"ask for {keep}",
         )
 
@@ -69,7 +75,9 @@ RULE = DeploymentRule(
         DeploymentExample("any mode in 0.12.0", "vllm serve M -cc.mode=0 -cc.cudagraph_mode=FULL_DECODE_ONLY", "0.12.0"),
     ),
     good=(
-        DeploymentExample("full decode graphs need no compilation", "vllm serve M -cc.mode=0 -cc.cudagraph_mode=FULL_DECODE_ONLY", "0.25.1"),
+        DeploymentExample(
+            "full decode graphs need no compilation", "vllm serve M -cc.mode=0 -cc.cudagraph_mode=FULL_DECODE_ONLY", "0.25.1"
+        ),
         DeploymentExample("compiled", "vllm serve M -cc.mode=3 -cc.cudagraph_mode=FULL_AND_PIECEWISE", "0.29.0"),
         DeploymentExample("no graphs wanted", "vllm serve M -cc.mode=0 -cc.cudagraph_mode=NONE", "0.29.0"),
     ),

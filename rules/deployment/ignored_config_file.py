@@ -1,4 +1,4 @@
-'''`--config=FILE` is accepted and the file is never read.
+"""`--config=FILE` is accepted and the file is never read.
 
 ## What it does
 Reports the one-word form of `--config`.
@@ -24,7 +24,7 @@ The parser of 0.33.0 was run alone; the other releases hold the same lines.
 
 ## References
 vllm-project/vllm#43252.
-'''
+"""
 
 from __future__ import annotations
 
@@ -41,7 +41,13 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     """The one-word form."""
     for problem in problems(resolved, "config-equals"):
         yield deployment_finding(
-            resolved, RULE.id, RULE.name, "warning", problem.message, span=problem.span, advice="separate option and file by a space",
+            resolved,
+            RULE.id,
+            RULE.name,
+            "warning",
+            problem.message,
+            span=problem.span,
+            advice="separate option and file by a space",
             confidence="high",
         )
 
@@ -57,11 +63,15 @@ RULE = DeploymentRule(
     bad=(
         DeploymentExample("one word", "vllm serve M --config=serve.yaml"),
         DeploymentExample("in an old release", "vllm serve M --config=serve.yaml", "0.10.2"),
-        DeploymentExample("in a script", {"run.sh": "#!/bin/bash\nexec vllm serve M \\\n  --config=${CONFIG:-serve.yaml} \\\n  --port 8000\n"}),
+        DeploymentExample(
+            "in a script", {"run.sh": "#!/bin/bash\nexec vllm serve M \\\n  --config=${CONFIG:-serve.yaml} \\\n  --port 8000\n"}
+        ),
     ),
     good=(
         DeploymentExample("two words", "vllm serve M --config serve.yaml"),
         DeploymentExample("another option with that beginning", "vllm serve M --config-format=hf"),
-        DeploymentExample("a file behind two words", {"run.sh": "vllm serve M --config serve.yaml\n", "serve.yaml": "max-num-seqs: 8\nport: 8001\n"}),
+        DeploymentExample(
+            "a file behind two words", {"run.sh": "vllm serve M --config serve.yaml\n", "serve.yaml": "max-num-seqs: 8\nport: 8001\n"}
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-'''The release has a known bug that this very configuration hits.
+"""The release has a known bug that this very configuration hits.
 
 ## What it does
 Matches release and resolved configuration (mode, backend, model runner, speculation, parallelism, device) against the bundled advisories.
@@ -23,7 +23,7 @@ By the threads that each advisory links.
 
 ## References
 See the advisories in `graphlint/config/data/advisories`, OSV records.
-'''
+"""
 
 from __future__ import annotations
 
@@ -52,16 +52,23 @@ RULE = DeploymentRule(
     check=check,
     references=("vllm-project/vllm#45425", "vllm-project/vllm#29539", "vllm-project/vllm#27057"),
     bad=(
-        DeploymentExample("context parallelism without an override", "vllm serve M -tp 4 --decode-context-parallel-size 2", "0.13.0", "sm_90"),
-        DeploymentExample("gpt-oss on Triton", "VLLM_ATTENTION_BACKEND=TRITON_ATTN vllm serve openai/gpt-oss-20b --max-num-seqs 16", "0.11.2"),
+        DeploymentExample(
+            "context parallelism without an override", "vllm serve M -tp 4 --decode-context-parallel-size 2", "0.13.0", "sm_90"
+        ),
+        DeploymentExample(
+            "gpt-oss on Triton", "VLLM_ATTENTION_BACKEND=TRITON_ATTN vllm serve openai/gpt-oss-20b --max-num-seqs 16", "0.11.2"
+        ),
         DeploymentExample(
             "a layerwise connector under full graphs",
             'vllm serve M --kv-transfer-config \'{"kv_connector":"LMCacheConnectorV1","kv_role":"kv_both","kv_connector_extra_config":{"use_layerwise":true}}\'',
-            "0.16.0", "sm_90",
+            "0.16.0",
+            "sm_90",
         ),
     ),
     good=(
-        DeploymentExample("the workaround", "vllm serve M -tp 4 --decode-context-parallel-size 2 -cc.cudagraph_mode=PIECEWISE", "0.13.0", "sm_90"),
+        DeploymentExample(
+            "the workaround", "vllm serve M -tp 4 --decode-context-parallel-size 2 -cc.cudagraph_mode=PIECEWISE", "0.13.0", "sm_90"
+        ),
         DeploymentExample("a later release", "vllm serve M -tp 4 --decode-context-parallel-size 2", "0.20.0", "sm_90"),
         DeploymentExample("another model", "VLLM_ATTENTION_BACKEND=TRITON_ATTN vllm serve Qwen/Qwen3-8B --max-num-seqs 16", "0.11.2"),
     ),

@@ -1,4 +1,4 @@
-'''A hybrid model with the default `max_num_seqs` of a large GPU may have fewer Mamba cache blocks than requests.
+"""A hybrid model with the default `max_num_seqs` of a large GPU may have fewer Mamba cache blocks than requests.
 
 ## What it does
 Reports hybrid models (linear attention, Mamba) on devices whose default `max_num_seqs` is 1024, where the deployment sets none.
@@ -24,7 +24,7 @@ By the check in `resolve_cudagraph_mode_and_sizes` of 0.20.0 and later.
 
 ## References
 vllm-project/vllm#49064, vllm-project/vllm#34094, NVIDIA-NeMo/RL#2620.
-'''
+"""
 
 from __future__ import annotations
 
@@ -49,8 +49,12 @@ def check(resolved: Resolved) -> Iterator[Finding]:
         return
     what = "the server refuses to start" if resolved.version >= V("0.20.0") else "fewer sizes are captured"
     yield deployment_finding(
-        resolved, RULE.id, RULE.name, "warning",
-        f"max_num_seqs defaults to {outcome.max_num_seqs} here; if fewer Mamba cache blocks fit, {what}", confidence="medium",
+        resolved,
+        RULE.id,
+        RULE.name,
+        "warning",
+        f"max_num_seqs defaults to {outcome.max_num_seqs} here; if fewer Mamba cache blocks fit, {what}",
+        confidence="medium",
         advice="set --max-num-seqs to what the server needs, for example 256",
     )
 
@@ -65,7 +69,9 @@ RULE = DeploymentRule(
     min_version="0.18.0",
     references=("vllm-project/vllm#49064", "vllm-project/vllm#34094", "NVIDIA-NeMo/RL#2620"),
     bad=(
-        DeploymentExample("a hybrid model on a large GPU", "vllm serve Qwen/Qwen3.6-27B-FP8 --gpu-memory-utilization 0.95", "0.25.1", "H100"),
+        DeploymentExample(
+            "a hybrid model on a large GPU", "vllm serve Qwen/Qwen3.6-27B-FP8 --gpu-memory-utilization 0.95", "0.25.1", "H100"
+        ),
         DeploymentExample("another family", "vllm serve nvidia/NVIDIA-Nemotron-3-Nano-30B", "0.33.0", "H200"),
         DeploymentExample("capped silently", "vllm serve Qwen/Qwen3-Next-80B-A3B-Instruct -tp 4", "0.19.1", "H200"),
     ),

@@ -1,4 +1,4 @@
-'''Capture sizes that are truncated, dropped, or do not fit the tokens of a decode request.
+"""Capture sizes that are truncated, dropped, or do not fit the tokens of a decode request.
 
 ## What it does
 Reports a maximum that is truncated to the grid, sizes above `max_num_batched_tokens` that are dropped, and sizes that are no multiple of the tokens per request
@@ -25,7 +25,7 @@ The released size methods are run against this computation on thousands of rando
 
 ## References
 vllm-project/vllm#28207, vllm-project/vllm#28315, vllm-project/vllm#54933.
-'''
+"""
 
 from __future__ import annotations
 
@@ -47,23 +47,36 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     first = outcome.initial_sizes
     if first.truncated_from is not None and request.largest is not None:
         yield deployment_finding(
-            resolved, RULE.id, RULE.name, "warning", f"max_cudagraph_capture_size {first.truncated_from} is off the grid and is truncated to {first.largest}",
-            span=span, advice=f"give the sizes as a list that ends with {first.truncated_from}, or a maximum on the grid (8s up to 256, then 16s)",
+            resolved,
+            RULE.id,
+            RULE.name,
+            "warning",
+            f"max_cudagraph_capture_size {first.truncated_from} is off the grid and is truncated to {first.largest}",
+            span=span,
+            advice=f"give the sizes as a list that ends with {first.truncated_from}, or a maximum on the grid (8s up to 256, then 16s)",
         )
     if first.dropped and not request.sequence_parallel:
         listed = ", ".join(map(str, first.dropped[:5]))
         yield deployment_finding(
-            resolved, RULE.id, RULE.name, "warning",
-            f"capture sizes {listed} exceed max_num_batched_tokens ({outcome.max_num_batched_tokens}) and are dropped", span=span,
+            resolved,
+            RULE.id,
+            RULE.name,
+            "warning",
+            f"capture sizes {listed} exceed max_num_batched_tokens ({outcome.max_num_batched_tokens}) and are dropped",
+            span=span,
             advice=f"raise --max-num-batched-tokens to {max(first.dropped)} or leave them out",
         )
     if resolved.version < V("0.11.1") and decode_mode(outcome.mode) == "FULL" and outcome.query_len > 1 and outcome.sizes is not None:
         odd = [s for s in outcome.sizes.sizes if s % outcome.query_len]
         if odd:
             yield deployment_finding(
-                resolved, RULE.id, RULE.name, "error",
+                resolved,
+                RULE.id,
+                RULE.name,
+                "error",
                 f"{resolved.version} captures full decode graphs of {odd[0]} tokens, no multiple of the {outcome.query_len} tokens of a request: illegal memory access",
-                span=setting_span(resolved, "speculative_config") or span, trace=True,
+                span=setting_span(resolved, "speculative_config") or span,
+                trace=True,
                 advice=f"upgrade to 0.11.1 or later, give sizes that are multiples of {outcome.query_len}, or use PIECEWISE",
             )
 
@@ -80,14 +93,22 @@ RULE = DeploymentRule(
         DeploymentExample("off the grid", "vllm serve M --max-cudagraph-capture-size 42", "0.25.1"),
         DeploymentExample("above the token budget", "vllm serve M --max-num-batched-tokens 512 --cudagraph-capture-sizes 1 2 4 512 1024"),
         DeploymentExample(
-            "nothing rounds in 0.11.0", 'vllm serve M --speculative-config \'{"method":"mtp","num_speculative_tokens":2}\'', "0.11.0", "sm_90", ("backend=FLASHMLA", "mla"),
+            "nothing rounds in 0.11.0",
+            'vllm serve M --speculative-config \'{"method":"mtp","num_speculative_tokens":2}\'',
+            "0.11.0",
+            "sm_90",
+            ("backend=FLASHMLA", "mla"),
         ),
     ),
     good=(
         DeploymentExample("on the grid", "vllm serve M --max-cudagraph-capture-size 40", "0.25.1"),
         DeploymentExample("within the budget", "vllm serve M --max-num-batched-tokens 2048 --cudagraph-capture-sizes 1 2 4 512 1024"),
         DeploymentExample(
-            "rounded since 0.11.1", 'vllm serve M --speculative-config \'{"method":"mtp","num_speculative_tokens":2}\'', "0.11.1", "sm_90", ("backend=FLASHMLA", "mla"),
+            "rounded since 0.11.1",
+            'vllm serve M --speculative-config \'{"method":"mtp","num_speculative_tokens":2}\'',
+            "0.11.1",
+            "sm_90",
+            ("backend=FLASHMLA", "mla"),
         ),
     ),
 )

@@ -1,4 +1,4 @@
-'''A feature moves the deployment from model runner V2 to V1, with other graph rules.
+"""A feature moves the deployment from model runner V2 to V1, with other graph rules.
 
 ## What it does
 Remarks, as information, that the release would use V2 for this model and a setting makes it fall back.
@@ -23,7 +23,7 @@ By `VllmConfig.use_v2_model_runner` of each release.
 
 ## References
 vllm-project/vllm#47172.
-'''
+"""
 
 from __future__ import annotations
 
@@ -42,8 +42,14 @@ def check(resolved: Resolved) -> Iterator[Finding]:
     if resolved.outcome.error is not None or runner is None or runner.v2 or not runner.why.startswith("V2 does not support"):
         return
     yield deployment_finding(
-        resolved, RULE.id, RULE.name, "info", f"falls back to model runner V1: {runner.why}",
-        span=setting_span(resolved, "speculative_config", "enable_dbo", "logits_processors", "compilation_config", "prefill_context_parallel_size"),
+        resolved,
+        RULE.id,
+        RULE.name,
+        "info",
+        f"falls back to model runner V1: {runner.why}",
+        span=setting_span(
+            resolved, "speculative_config", "enable_dbo", "logits_processors", "compilation_config", "prefill_context_parallel_size"
+        ),
     )
 
 
@@ -58,12 +64,23 @@ RULE = DeploymentRule(
     references=("vllm-project/vllm#47172",),
     bad=(
         DeploymentExample("a method that V2 lacks", 'vllm serve M --speculative-config \'{"method":"suffix","num_speculative_tokens":8}\''),
-        DeploymentExample("n-gram drafting in 0.25.1", 'vllm serve meta-llama/Llama-3.1-8B --speculative-config \'{"method":"ngram","num_speculative_tokens":4}\'', "0.25.1"),
-        DeploymentExample("sequence parallelism in 0.28.0", "vllm serve meta-llama/Llama-3.1-8B -tp 2 -cc.pass_config.enable_sp=true", "0.28.0"),
+        DeploymentExample(
+            "n-gram drafting in 0.25.1",
+            'vllm serve meta-llama/Llama-3.1-8B --speculative-config \'{"method":"ngram","num_speculative_tokens":4}\'',
+            "0.25.1",
+        ),
+        DeploymentExample(
+            "sequence parallelism in 0.28.0", "vllm serve meta-llama/Llama-3.1-8B -tp 2 -cc.pass_config.enable_sp=true", "0.28.0"
+        ),
     ),
     good=(
         DeploymentExample("a method that V2 has", 'vllm serve M --speculative-config \'{"method":"ngram","num_speculative_tokens":4}\''),
-        DeploymentExample("V1 on purpose", 'VLLM_USE_V2_MODEL_RUNNER=0 vllm serve M --speculative-config \'{"method":"suffix","num_speculative_tokens":8}\''),
-        DeploymentExample("a release without V2", 'vllm serve M --speculative-config \'{"method":"suffix","num_speculative_tokens":8}\'', "0.19.1"),
+        DeploymentExample(
+            "V1 on purpose",
+            'VLLM_USE_V2_MODEL_RUNNER=0 vllm serve M --speculative-config \'{"method":"suffix","num_speculative_tokens":8}\'',
+        ),
+        DeploymentExample(
+            "a release without V2", 'vllm serve M --speculative-config \'{"method":"suffix","num_speculative_tokens":8}\'', "0.19.1"
+        ),
     ),
 )

@@ -1,4 +1,4 @@
-'''The configuration is accepted by the command line and then stops the server while it starts.
+"""The configuration is accepted by the command line and then stops the server while it starts.
 
 ## What it does
 Resolves the deployment as the release does and reports the assertion or ValueError that the graph settings run into: FULL on a backend without any
@@ -25,7 +25,7 @@ The released resolver and size methods are run against this resolution for every
 
 ## References
 vllm-project/vllm#28150, vllm-project/vllm#49549.
-'''
+"""
 
 from __future__ import annotations
 
@@ -38,12 +38,18 @@ if TYPE_CHECKING:
     from graphlint.config.answer import Resolved
 
 _SETTINGS = (
-    ("splitting_ops", ("compilation_config",)), ("VLLM_USE_V2_MODEL_RUNNER", ("VLLM_USE_V2_MODEL_RUNNER",)),
-    ("VLLM_USE_V1", ("VLLM_USE_V2_MODEL_RUNNER",)), ("max_cudagraph_capture_size", ("max_cudagraph_capture_size", "compilation_config")),
-    ("capture size", ("cudagraph_capture_sizes", "max_cudagraph_capture_size", "compilation_config")), ("compile size", ("compilation_config",)),
-    ("microbatching", ("all2all_backend", "enable_dbo")), ("decode context parallelism", ("decode_context_parallel_size",)),
-    ("attention-backend", ("attention_backend", "attention_config", "VLLM_ATTENTION_BACKEND")), ("cudagraph_mode", ("compilation_config",)),
-    ("CUDAGraphMode", ("compilation_config",)), ("adaptive verification", ("speculative_config",)),
+    ("splitting_ops", ("compilation_config",)),
+    ("VLLM_USE_V2_MODEL_RUNNER", ("VLLM_USE_V2_MODEL_RUNNER",)),
+    ("VLLM_USE_V1", ("VLLM_USE_V2_MODEL_RUNNER",)),
+    ("max_cudagraph_capture_size", ("max_cudagraph_capture_size", "compilation_config")),
+    ("capture size", ("cudagraph_capture_sizes", "max_cudagraph_capture_size", "compilation_config")),
+    ("compile size", ("compilation_config",)),
+    ("microbatching", ("all2all_backend", "enable_dbo")),
+    ("decode context parallelism", ("decode_context_parallel_size",)),
+    ("attention-backend", ("attention_backend", "attention_config", "VLLM_ATTENTION_BACKEND")),
+    ("cudagraph_mode", ("compilation_config",)),
+    ("CUDAGraphMode", ("compilation_config",)),
+    ("adaptive verification", ("speculative_config",)),
 )
 
 
@@ -59,8 +65,14 @@ def check(resolved: Resolved) -> Iterator[Finding]:
             if span is not None:
                 break
     yield deployment_finding(
-        resolved, RULE.id, RULE.name, "error", f"vLLM {resolved.version} does not start: {error.kind}: {error.message} (in {error.symbol})",
-        span=span, advice=_advice(error.message), trace=True,
+        resolved,
+        RULE.id,
+        RULE.name,
+        "error",
+        f"vLLM {resolved.version} does not start: {error.kind}: {error.message} (in {error.symbol})",
+        span=span,
+        advice=_advice(error.message),
+        trace=True,
     )
 
 
@@ -85,11 +97,16 @@ RULE = DeploymentRule(
     check=check,
     references=("vllm-project/vllm#28150", "vllm-project/vllm#49549"),
     bad=(
-        DeploymentExample("FULL on a backend without support", "vllm serve M --attention-backend FLEX_ATTENTION -cc.cudagraph_mode=FULL", "0.19.1"),
-        DeploymentExample("sizes that contradict each other", "vllm serve M --cudagraph-capture-sizes 1 2 4 8 --max-cudagraph-capture-size 64"),
+        DeploymentExample(
+            "FULL on a backend without support", "vllm serve M --attention-backend FLEX_ATTENTION -cc.cudagraph_mode=FULL", "0.19.1"
+        ),
+        DeploymentExample(
+            "sizes that contradict each other", "vllm serve M --cudagraph-capture-sizes 1 2 4 8 --max-cudagraph-capture-size 64"
+        ),
         DeploymentExample(
             "a partial list of split points",
-            'vllm serve M --compilation-config \'{"cudagraph_mode":"PIECEWISE","splitting_ops":["vllm::unified_attention_with_output"]}\'', "0.19.1",
+            'vllm serve M --compilation-config \'{"cudagraph_mode":"PIECEWISE","splitting_ops":["vllm::unified_attention_with_output"]}\'',
+            "0.19.1",
         ),
         DeploymentExample(
             "a runner that refuses the method",
@@ -97,10 +114,13 @@ RULE = DeploymentRule(
         ),
     ),
     good=(
-        DeploymentExample("FULL from the release that supports it", "vllm serve M --attention-backend FLEX_ATTENTION -cc.cudagraph_mode=FULL", "0.20.0"),
+        DeploymentExample(
+            "FULL from the release that supports it", "vllm serve M --attention-backend FLEX_ATTENTION -cc.cudagraph_mode=FULL", "0.20.0"
+        ),
         DeploymentExample("sizes that agree", "vllm serve M --cudagraph-capture-sizes 1 2 4 8 --max-cudagraph-capture-size 8"),
         DeploymentExample(
-            "the same method with the runner left open", 'vllm serve M --speculative-config \'{"method":"suffix","num_speculative_tokens":8}\'',
+            "the same method with the runner left open",
+            'vllm serve M --speculative-config \'{"method":"suffix","num_speculative_tokens":8}\'',
         ),
     ),
 )

@@ -1,4 +1,4 @@
-'''SGLang switches graphs off for this deployment without being asked.
+"""SGLang switches graphs off for this deployment without being asked.
 
 ## What it does
 Reports the phases whose graphs are switched off by the attention backend, DeepEP's normal mode, disaggregation or a compatibility rule.
@@ -23,7 +23,7 @@ By `server_args.py` and `arg_groups/cuda_graph_hook.py`.
 
 ## References
 sgl-project/sglang (server_args.py).
-'''
+"""
 
 from __future__ import annotations
 
@@ -49,7 +49,11 @@ def check(resolved: SglangDeployment) -> Iterator[Finding]:
         expected = "prefill server" in why or phases == ["prefill"]
         severity: Severity = "info" if expected else "warning"
         yield sglang_finding(
-            resolved, RULE.id, RULE.name, severity, f"{' and '.join(phases)} run{'s' if len(phases) == 1 else ''} without graphs: {why}",
+            resolved,
+            RULE.id,
+            RULE.name,
+            severity,
+            f"{' and '.join(phases)} run{'s' if len(phases) == 1 else ''} without graphs: {why}",
             span=resolved.span("--attention-backend", "--deepep-mode", "--disaggregation-mode", "--dcp-size", "--pp-size"),
         )
 
@@ -65,7 +69,10 @@ RULE = DeploymentRule(
     bad=(
         DeploymentExample("a backend without graphs", "python -m sglang.launch_server --model-path M --attention-backend torch_native"),
         DeploymentExample("DeepEP normal mode", "python -m sglang.launch_server --model-path M --deepep-mode normal"),
-        DeploymentExample("a prefill server", {"run.sh": "pip install sglang==0.5.9\npython -m sglang.launch_server --model-path M --disaggregation-mode prefill\n"}),
+        DeploymentExample(
+            "a prefill server",
+            {"run.sh": "pip install sglang==0.5.9\npython -m sglang.launch_server --model-path M --disaggregation-mode prefill\n"},
+        ),
     ),
     good=(
         DeploymentExample("defaults", "python -m sglang.launch_server --model-path M"),

@@ -1,4 +1,4 @@
-'''An explicit prefill graph backend skips SGLang's own compatibility checks.
+"""An explicit prefill graph backend skips SGLang's own compatibility checks.
 
 ## What it does
 Reports `--cuda-graph-backend-prefill` (and its JSON form) where the default would have been switched off for this deployment.
@@ -24,7 +24,7 @@ By `arg_groups/cuda_graph_hook.py` of 0.5.23.
 
 ## References
 sgl-project/sglang (arg_groups/cuda_graph_hook.py).
-'''
+"""
 
 from __future__ import annotations
 
@@ -45,9 +45,13 @@ def check(resolved: SglangDeployment) -> Iterator[Finding]:
         return
     reason = resolved.bypassed[0]
     yield sglang_finding(
-        resolved, RULE.id, RULE.name, "info" if reason == "pipeline parallelism" else "warning",
+        resolved,
+        RULE.id,
+        RULE.name,
+        "info" if reason == "pipeline parallelism" else "warning",
         f"the explicit prefill backend {resolved.prefill} skips the check that would switch it off: {reason}",
-        span=resolved.span(resolved.prefill_by), advice=f"remove {resolved.prefill_by} and let SGLang decide",
+        span=resolved.span(resolved.prefill_by),
+        advice=f"remove {resolved.prefill_by} and let SGLang decide",
     )
 
 
@@ -60,13 +64,26 @@ RULE = DeploymentRule(
     check_sglang=check,
     references=("sgl-project/sglang",),
     bad=(
-        DeploymentExample("context parallelism", "python -m sglang.launch_server --model-path M --tp-size 8 --dcp-size 2 --cuda-graph-backend-prefill breakable"),
-        DeploymentExample("two-batch overlap", "python -m sglang.launch_server --model-path M --enable-two-batch-overlap --cuda-graph-backend-prefill breakable"),
-        DeploymentExample("as JSON", 'python -m sglang.launch_server --model-path M --dcp-size 2 --cuda-graph-config \'{"prefill":{"backend":"breakable"}}\''),
+        DeploymentExample(
+            "context parallelism",
+            "python -m sglang.launch_server --model-path M --tp-size 8 --dcp-size 2 --cuda-graph-backend-prefill breakable",
+        ),
+        DeploymentExample(
+            "two-batch overlap",
+            "python -m sglang.launch_server --model-path M --enable-two-batch-overlap --cuda-graph-backend-prefill breakable",
+        ),
+        DeploymentExample(
+            "as JSON",
+            'python -m sglang.launch_server --model-path M --dcp-size 2 --cuda-graph-config \'{"prefill":{"backend":"breakable"}}\'',
+        ),
     ),
     good=(
         DeploymentExample("the default", "python -m sglang.launch_server --model-path M --tp-size 8 --dcp-size 2"),
-        DeploymentExample("explicit and compatible", "python -m sglang.launch_server --model-path M --tp-size 8 --cuda-graph-backend-prefill breakable"),
-        DeploymentExample("explicitly off", "python -m sglang.launch_server --model-path M --dcp-size 2 --cuda-graph-backend-prefill disabled"),
+        DeploymentExample(
+            "explicit and compatible", "python -m sglang.launch_server --model-path M --tp-size 8 --cuda-graph-backend-prefill breakable"
+        ),
+        DeploymentExample(
+            "explicitly off", "python -m sglang.launch_server --model-path M --dcp-size 2 --cuda-graph-backend-prefill disabled"
+        ),
     ),
 )

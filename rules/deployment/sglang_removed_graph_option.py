@@ -1,4 +1,4 @@
-'''A CUDA-graph option that this SGLang release does not accept.
+"""A CUDA-graph option that this SGLang release does not accept.
 
 ## What it does
 Compares SGLang's graph options with the release: those of the piecewise era are gone from 0.5.20, per-phase options begin with 0.5.14.
@@ -23,7 +23,7 @@ By `server_args.py` of each release.
 
 ## References
 sgl-project/sglang#36491.
-'''
+"""
 
 from __future__ import annotations
 
@@ -43,7 +43,12 @@ def check(resolved: SglangDeployment) -> Iterator[Finding]:
     for option, instead, span in resolved.removed:
         if resolved.version is not None:
             yield sglang_finding(
-                resolved, RULE.id, RULE.name, "error", f"{option} is not accepted by SGLang {resolved.version}", span=span,
+                resolved,
+                RULE.id,
+                RULE.name,
+                "error",
+                f"{option} is not accepted by SGLang {resolved.version}",
+                span=span,
                 advice=f"use {instead}" if instead else None,
             )
     for message, span in resolved.errors:
@@ -64,7 +69,9 @@ RULE = DeploymentRule(
         DeploymentExample("an alias that is gone", {"run.sh": _PIN % ("0.5.20", "--cuda-graph-max-bs 64")}),
         DeploymentExample("an option from later", {"run.sh": _PIN % ("0.5.9", "--cuda-graph-backend-prefill breakable")}),
         DeploymentExample("a rejected value", {"run.sh": _PIN % ("0.5.22", "--cuda-graph-backend-prefill tc_piecewise")}),
-        DeploymentExample("the memory saver", {"run.sh": "export SGLANG_MEMORY_SAVER_CUDA_GRAPH=1\n" + _PIN % ("0.5.22", "--enable-memory-saver")}),
+        DeploymentExample(
+            "the memory saver", {"run.sh": "export SGLANG_MEMORY_SAVER_CUDA_GRAPH=1\n" + _PIN % ("0.5.22", "--enable-memory-saver")}
+        ),
     ),
     good=(
         DeploymentExample("while it was accepted", {"run.sh": _PIN % ("0.5.9", "--cuda-graph-max-bs 64")}),

@@ -1,4 +1,4 @@
-'''An option, field, backend or method that this release does not have: the server stops, or drops it without a word.
+"""An option, field, backend or method that this release does not have: the server stops, or drops it without a word.
 
 ## What it does
 Compares options, JSON fields, backend names and speculative methods with those of the release, and says when they came or went.
@@ -26,7 +26,7 @@ The tables are extracted from each release's source; the parser of 0.33.0 was ru
 
 ## References
 vllm-project/vllm#28150.
-'''
+"""
 
 from __future__ import annotations
 
@@ -39,11 +39,25 @@ if TYPE_CHECKING:
     from graphlint.config.answer import Resolved
     from graphlint.config.merge import Problem
 
-_KINDS = ("unknown-option", "unknown-field", "dropped-field", "deprecated-field", "unknown-backend", "unknown-method", "bare-level", "dotted-O", "model-option")
+_KINDS = (
+    "unknown-option",
+    "unknown-field",
+    "dropped-field",
+    "deprecated-field",
+    "unknown-backend",
+    "unknown-method",
+    "bare-level",
+    "dotted-O",
+    "model-option",
+)
 _REPLACEMENTS = {
-    "--task": "--runner and --convert", "--cuda-graph-sizes": "--cudagraph-capture-sizes or --max-cudagraph-capture-size",
-    "--max-seq-len-to-capture": "--max-cudagraph-capture-size", "--num-speculative-tokens": "--speculative-config", "--speculative-model": "--speculative-config",
-    "--use-v2-block-manager": "nothing: it is gone", "--disable-log-requests": "--no-enable-log-requests",
+    "--task": "--runner and --convert",
+    "--cuda-graph-sizes": "--cudagraph-capture-sizes or --max-cudagraph-capture-size",
+    "--max-seq-len-to-capture": "--max-cudagraph-capture-size",
+    "--num-speculative-tokens": "--speculative-config",
+    "--speculative-model": "--speculative-config",
+    "--use-v2-block-manager": "nothing: it is gone",
+    "--disable-log-requests": "--no-enable-log-requests",
 }
 
 
@@ -56,14 +70,20 @@ def check(resolved: Resolved) -> Iterator[Finding]:
         elif problem.kind == "unknown-backend":
             message = _backend(resolved, problem)
         severity = "error" if problem.fatal else "warning"
-        yield deployment_finding(resolved, RULE.id, RULE.name, severity, message, span=problem.span, advice=advice, confidence=confidence or "high")
+        yield deployment_finding(
+            resolved, RULE.id, RULE.name, severity, message, span=problem.span, advice=advice, confidence=confidence or "high"
+        )
 
 
 def _option(resolved: Resolved, problem: Problem) -> tuple[str, str | None, Confidence]:
     from graphlint.config.history import lifetime, option_history
 
     if problem.option.startswith("-O"):
-        return f"{problem.option}: JSON behind -O is not accepted from 0.12.0, where -O takes a level", "use --compilation-config or -cc", "high"
+        return (
+            f"{problem.option}: JSON behind -O is not accepted from 0.12.0, where -O takes a level",
+            "use --compilation-config or -cc",
+            "high",
+        )
     known = option_history(problem.option)
     history = lifetime(known, resolved.version)
     advice = f"use {_REPLACEMENTS[problem.option]}" if problem.option in _REPLACEMENTS else None
@@ -92,11 +112,17 @@ RULE = DeploymentRule(
         DeploymentExample("a removed field", 'vllm serve M --compilation-config \'{"level": 3, "cudagraph_mode": "PIECEWISE"}\'', "0.18.0"),
         DeploymentExample("a removed option", "vllm serve M --cuda-graph-sizes 64", "0.13.0"),
         DeploymentExample("a backend that is gone", "vllm serve M --attention-backend XFORMERS", "0.19.1"),
-        DeploymentExample("a method from a later release", 'vllm serve M --speculative-config \'{"method":"dflash","model":"D","num_speculative_tokens":15}\'', "0.19.1"),
-        DeploymentExample("a dropped field", 'vllm serve M --compilation-config \'{"full_cuda_graph": true}\'', "0.11.2"),
+        DeploymentExample(
+            "a method from a later release",
+            'vllm serve M --speculative-config \'{"method":"dflash","model":"D","num_speculative_tokens":15}\'',
+            "0.19.1",
+        ),
+        DeploymentExample("a dropped field", "vllm serve M --compilation-config '{\"full_cuda_graph\": true}'", "0.11.2"),
     ),
     good=(
-        DeploymentExample("the field of the release", 'vllm serve M --compilation-config \'{"mode": 3, "cudagraph_mode": "PIECEWISE"}\'', "0.18.0"),
+        DeploymentExample(
+            "the field of the release", 'vllm serve M --compilation-config \'{"mode": 3, "cudagraph_mode": "PIECEWISE"}\'', "0.18.0"
+        ),
         DeploymentExample("the option of the release", "vllm serve M --cuda-graph-sizes 64", "0.11.0"),
         DeploymentExample("an abbreviated option", "vllm serve M --max-num-se 8"),
     ),

@@ -57,23 +57,22 @@ from graphlint.api import (
     make_finding,
     place,
     severity_of,
-    show,
     stale_confidence,
     stale_trace,
     stale_witness,
     symbol_of,
+    who_reads,
 )
 
 
 def check(project: Project) -> Iterator[Finding]:
     """Stale tails whose writer is a kernel and whose tail nobody even tries to fill."""
     for stale in project.stale_tails:
-        write, reader = stale.write, stale.reader
+        write = stale.write
         if write.effect.kernel is None or stale.late_fills:
             continue
         buffer = write.buffer
-        padded = f"; it pads {', '.join(stale.siblings[:3])}" if stale.siblings else ""
-        upto = show(reader.hi_expr) if reader.hi_expr is not None else "its capacity"
+        padded = f"; the kernel does pad {', '.join(f'`{name}`' for name in stale.siblings[:3])}" if stale.siblings else ""
         yield make_finding(
             rule=RULE.id,
             name=RULE.name,
@@ -84,8 +83,8 @@ def check(project: Project) -> Iterator[Finding]:
             trace=stale_trace(stale),
             witness=stale_witness(stale),
             message=(
-                f"`{symbol_of(place(write.effect))}` writes `{buffer.name}` ({buffer.meaning}) for {write.hi} only, but it is read up to `{upto}` "
-                f"({reader.hi}) and nothing fills the lanes between{padded}"
+                f"`{symbol_of(place(write.effect))}` writes `{buffer.name}` ({buffer.meaning}) for {write.hi} only, but {who_reads(stale)}, "
+                f"and nothing fills the lanes between{padded}"
             ),
         )
 
@@ -157,7 +156,17 @@ RULE = Rule(
     summary="a kernel writes a persistent buffer for live lanes only while a padded or captured reader sees more",
     severity="error",
     since="0.1.0",
-    tokens=(b"triton.jit", b"num_reqs", b"raw_bs", b"raw_num_token", b"num_tokens_padded", b"num_scheduled_tokens", b"cudagraph", b"cuda_graph", b"CUDAGraph"),
+    tokens=(
+        b"triton.jit",
+        b"num_reqs",
+        b"raw_bs",
+        b"raw_num_token",
+        b"num_tokens_padded",
+        b"num_scheduled_tokens",
+        b"cudagraph",
+        b"cuda_graph",
+        b"CUDAGraph",
+    ),
     check=check,
     references=("vllm-project/vllm#39773", "sgl-project/sglang#22958"),
     bad=(
