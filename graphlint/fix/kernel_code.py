@@ -113,7 +113,9 @@ class KernelCode:
 
 
 def _store(stmt: ast.stmt) -> Store | None:
-    call = stmt.value if isinstance(stmt, ast.Expr) else None
+    if not isinstance(stmt, ast.Expr):
+        return None
+    call = stmt.value
     if not isinstance(call, ast.Call) or _called(call) != "store" or len(call.args) < 2:
         return None
     terms = _terms(call.args[0])

@@ -70,6 +70,8 @@ def confirm(
         if fixed:
             overlay = dict(fixed)
             variants[FIXED] = extract(finding.path, name, lambda path: overlay.get(path) or read(path))
+            if _same_code(variants[FIXED].module, kernel.module):
+                del variants[FIXED]  # the fix is in host code, which is not run
         prepared = _prepare(finding, variants, read, model, hints)
         wanted = plan.schedules(witness_steps(finding), list(seeds), quick)
         verdict = unsupported(subject, "no case was built", **more)
@@ -80,9 +82,16 @@ def confirm(
             if settled or prepared(True).constexprs == prepared(False).constexprs:
                 break
         verdict.rules, verdict.title = [finding.rule], finding.message
+        if fixed and FIXED not in variants:
+            verdict.fix = "not-run"
         return verdict
     except Unsupported as error:
         return unsupported(subject, str(error), **more)
+
+
+def _same_code(one: str, other: str) -> bool:
+    """Whether two modules differ in their line numbers at most."""
+    return ast.dump(ast.parse(one)) == ast.dump(ast.parse(other))
 
 
 def warm_jail() -> WarmJail:

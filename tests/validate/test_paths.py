@@ -62,6 +62,13 @@ def test_a_finding_is_confirmed_and_its_fix_verified(engine: Path) -> None:
     assert engine.read_text() == ENGINE, "validation changes nothing"
 
 
+def test_a_fix_on_the_host_is_not_said_to_be_run(engine: Path) -> None:
+    engine.write_text(ENGINE.replace(", self.max_num_reqs, BLOCK=16)", ")").replace(", max_num_reqs, BLOCK: tl.constexpr)", ")"))
+    CliRunner().invoke(validate, ["--device", "cpu", "--quick", "--output-format", "json=out.json", "drafter.py"])
+    (verdict,) = json.loads((engine.parent / "out.json").read_text())["verdicts"]
+    assert (verdict["result"], verdict["fix"]) == ("confirmed", "not-run")
+
+
 def test_check_confirm_keeps_the_finding_as_sure(engine: Path) -> None:
     result = CliRunner().invoke(check, ["--confirm", "--no-config", "--no-cache", "--output-format", "json", "drafter.py"])
     (finding,) = json.loads(result.stdout)["findings"]
