@@ -29,4 +29,5 @@ def piecewise_available(situation: Situation, outcome: Outcome) -> bool:
         return True
     if outcome.breakable:
         return True
-    return outcome.compile_mode == VLLM_COMPILE and situation.model.compiled is not False
+    compiled = situation.model.compiled_rocm if situation.platform == "rocm" else situation.model.compiled
+    return outcome.compile_mode == VLLM_COMPILE and compiled is not False

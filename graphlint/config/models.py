@@ -26,6 +26,7 @@ class ModelFacts:
     encoder_decoder: bool | None = None
     multimodal: bool | None = None
     compiled: bool | None = None
+    compiled_rocm: bool | None = None
     chunked_attention: bool | None = None
     quantized: bool | None = None
     mm_prefix: bool | None = None
@@ -95,6 +96,7 @@ def from_architecture(architecture: str, tables: Tables | None) -> ModelFacts:
         facts.multimodal = "multimodal" in traits
         facts.pooling = True if "pooling" in traits else None
         facts.compiled = "uncompiled" not in traits
+        facts.compiled_rocm = "uncompiled-rocm" not in traits
         facts.moe = True if "moe" in traits else None
     facts.encoder_decoder = bool(_ENCODER_DECODER.search(architecture))
     if re.search(r"Deepseek(V2|V3|V32|V4)|KimiK2|KimiK25|GlmMoeDsa|Glm5|LongcatFlash", architecture):

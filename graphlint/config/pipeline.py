@@ -44,6 +44,7 @@ class _Resolution:
     def run(self) -> Outcome:
         try:
             self._rejected()
+            self._encoder_graphs()
             self._defaults()
             self._config_time()
             self._platform()
@@ -282,7 +283,7 @@ class _Resolution:
     def _platform(self) -> None:
         request, version = self.request, self.version
         dp = request.number("data_parallel_size", 1)
-        if version < V("0.12.0") and dp > 1 and self._all2all() == "deepep_high_throughput":
+        if version < V("0.13.0") and dp > 1 and self._all2all() == "deepep_high_throughput":
             after: Mode = "PIECEWISE" if version == V("0.10.2") and has_full(self.out.mode) else "NONE"
             if version == V("0.10.2") and not has_full(self.out.mode):
                 after = self.out.mode
@@ -342,12 +343,21 @@ class _Resolution:
                     "adaptive verification is not compatible with pipeline parallelism",
                     "VllmConfig._validate_adaptive_verification",
                 )
-        if version >= V("0.33.0") and self._hisparse() and out.mode == "FULL":
+        if version >= V("0.32.0") and self._hisparse() and out.mode == "FULL":
             raise StartupError(
                 "ValueError", "HiSparse does not support cudagraph_mode=FULL: use FULL_AND_PIECEWISE", "VllmConfig.__post_init__"
             )
         if self._all2all() == "moonep" and version >= V("0.32.0"):
             self.rewrite("NONE", "deepep", "MoonEP is eager only", config_file(self.request), "VllmConfig.__post_init__")
+
+    def _encoder_graphs(self) -> None:
+        request = self.request
+        if request.version >= V("0.29.0") and request.given("language_model_only") and request.compilation.get("cudagraph_mm_encoder"):
+            raise StartupError(
+                "ValueError",
+                "--language-model-only is incompatible with cudagraph_mm_encoder: the encoder is never run",
+                "VllmConfig.__post_init__",
+            )
 
     def _hisparse(self) -> bool:
         config = self.request.given("attention_config")
@@ -375,7 +385,7 @@ class _Resolution:
             and self._all2all() == "deepep_high_throughput"
             and out.mode != "NONE"
             and out.compile_mode == VLLM_COMPILE
-            and (version < V("0.16.0") or self.situation.trait("moe", "a mixture-of-experts model"))
+            and (version < V("0.14.0") or self.situation.trait("moe", "a mixture-of-experts model"))
         ):
             self.rewrite(
                 "NONE",
@@ -394,7 +404,7 @@ class _Resolution:
             )
         if request.given("enable_dbo") or request.number("ubatch_size", 0) > 1:
             allowed = ["deepep_low_latency", "deepep_high_throughput"]
-            if version >= V("0.25.0"):
+            if version >= V("0.24.0"):
                 allowed.append("nixl_ep")
             if self.situation.platform == "rocm" and version >= V("0.33.0"):
                 allowed.append("allgather_reducescatter")

@@ -215,7 +215,7 @@ def _compile_mode(request: Request, config: dict[str, Any], setting: Setting) ->
         return value
     if isinstance(value, str):
         named = COMPILE_NAMES.get(value.upper())
-        if named is not None and request.version >= V("0.13.0"):
+        if named is not None and request.version >= V("0.11.1"):
             return named
         value = int(value) if value.isdigit() else value
     if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 3:

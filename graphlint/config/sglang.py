@@ -146,7 +146,8 @@ def resolve_sglang(deployment: Deployment, given: Given, version: Version | None
 def _options(out: SglangDeployment, at: Version) -> None:
     for name, (_, span) in out.options.items():
         accepted = OPTIONS.get(name)
-        if accepted is not None and at not in accepted:
+        keyword_gone = out.deployment.entry == "api" and at >= V("0.5.19") and "piecewise" in name  # options stayed one release longer
+        if accepted is not None and (at not in accepted or keyword_gone):
             out.removed.append((name, _REPLACEMENT.get(name, ""), span))
 
 

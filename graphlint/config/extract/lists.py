@@ -163,11 +163,28 @@ def _read(checkout: Checkout, module: str, texts: dict[str, str]) -> str:
         dotted = module if module.startswith("vllm.") else f"vllm.model_executor.models.{module}"
         base = checkout.root.joinpath(*dotted.split("."))
         paths = [base.with_suffix(".py")] if base.with_suffix(".py").is_file() else sorted(base.rglob("*.py"))
-        texts[module] = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in paths)
+        # a package holds one model per platform: each file's text is marked with the platform folder it lies in
+        texts[module] = "\n".join(
+            f"{_PLATFORM}{_platform(path.relative_to(base.parent).parts)}\n" + path.read_text(encoding="utf-8", errors="replace")
+            for path in paths
+        )
     return texts[module]
 
 
-_FROM = re.compile(r"^from (?:vllm\.model_executor\.models\.|\.)(\w+) import", re.M)
+_PLATFORM = "# graphlint platform: "
+
+
+def _platform(parts: tuple[str, ...]) -> str:
+    return next((p for p in parts[:-1] if p in ("nvidia", "amd", "cpu", "xpu", "tpu")), "any")
+
+
+def _compiled_on(text: str, platform: str) -> bool:
+    """Whether the files that count on this platform (`nvidia`, `amd`) compile the model."""
+    pieces = re.split(f"^{_PLATFORM}", text, flags=re.M)
+    return any("support_torch_compile" in piece for piece in pieces if piece.split("\n", 1)[0] in (platform, "any"))
+
+
+_FROM = re.compile(r"^from (?:vllm\.model_executor\.models\.|\.)(\w+) import (\([^)]*\)|[^\n]+)", re.M)
 
 
 def _traits(checkout: Checkout, section: str, module: str, cls: str, texts: dict[str, str]) -> tuple[str, ...]:
@@ -189,9 +206,17 @@ def _traits(checkout: Checkout, section: str, module: str, cls: str, texts: dict
         traits.add("moe")
     if "MultiHeadLatentAttention" in text or "MLAModules" in text or "MLAAttention(" in text:
         traits.add("mla")
-    reach = [text, *(_read(checkout, other, texts) for other in _FROM.findall(text))]
-    if not any("support_torch_compile" in t for t in reach) and section not in _POOLING and "multimodal" not in traits:
-        traits.add("uncompiled")
+    own_package = module.startswith("vllm.models.")
+    built_on = {base for _, bases in _CLASS.findall(text) for base in re.findall(r"\w+", bases)}
+    reach = [text]
+    for other, names in _FROM.findall(text):
+        # a package of its own compiles only what its classes derive from elsewhere; older model files share whole models
+        if not own_package or built_on & set(re.findall(r"\w+", names)):
+            reach.append(_read(checkout, other, texts))
+    if section not in _POOLING and ("multimodal" not in traits or own_package):
+        for platform, trait in (("nvidia", "uncompiled"), ("amd", "uncompiled-rocm")):
+            if not any(_compiled_on(t, platform) for t in reach):
+                traits.add(trait)
     return tuple(sorted(traits))
 
 
