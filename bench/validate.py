@@ -22,6 +22,7 @@ from bench.text import table
 from bench.triage import load_entries
 from graphlint.cli.probing import KERNEL
 from graphlint.finding import Finding
+from graphlint.fix import attach
 from graphlint.validate.confirm import confirm, warm_jail
 from graphlint.validate.sandbox import Limits
 from graphlint.validate.warm import WarmJail
@@ -78,20 +79,31 @@ def of_release(release: Release, checker: Checker, warm: WarmJail) -> Iterator[S
             yield run(finding, package_dir(release), warm, {}, release, "", judged.get(finding.fingerprint, "not judged"))
 
 
-def of_bug(name: str, checker: Checker, warm: WarmJail) -> Iterator[Shown]:
-    """Verdicts of the findings about a bug, in its last bad release."""
+def of_bug(name: str, buffer: str, checker: Checker, warm: WarmJail) -> Iterator[Shown]:
+    """Verdicts of the findings about a bug, in its last bad release; where check reports none, of one made from the bug's record."""
     bug = next((one for one in load_bugs() if one.id == name), None)
     if bug is None:
         raise click.BadParameter(f"no bug {name!r}", param_hint="--bug")
     release = Release(bug.project, bug.bad)
-    for finding in checker.findings(release):
-        if finding.rule in KERNEL and finding.path == bug.file and finding.symbol in bug.symbols:
-            yield run(finding, package_dir(release), warm, {}, release, name)
+    package = package_dir(release)
+    found = [one for one in checker.findings(release) if one.rule in KERNEL and one.path == bug.file and one.symbol in bug.symbols]
+    for finding in found:
+        yield run(finding, package, warm, {}, release, name)
+    if not found and buffer:
+        lines = (package.parent / bug.file).read_text(encoding="utf-8").split("\n")
+        line = next((number for number, text in enumerate(lines, 1) if f"tl.store({buffer}" in text), 0)
+        made = Finding(
+            rule=bug.rules[0], name="", severity="error", confidence="low", path=bug.file, line=line, symbol=bug.symbols[0],
+            message=bug.title, buffer=buffer,
+        )
+        attach([made], lambda path: lines)
+        yield run(made, package, warm, {}, release, f"{name} (check reports nothing there)")
 
 
 @click.command()
 @click.argument("releases", nargs=-1)
-@click.option("--bug", "bugs", multiple=True, help="Also this bug, in its last bad release (repeatable).")
+@click.option("--bug", "bugs", multiple=True, metavar="ID[:POINTER]",
+              help="Also this bug, in its last bad release; POINTER is run where check reports nothing (repeatable).")
 @click.option("--mutants/--no-mutants", default=True, help="The harmful kernel mutants of the releases.")
 @click.option("--as-is/--no-as-is", default=True, help="The releases themselves.")
 @click.option("--json", "json_file", type=click.Path(path_type=Path), help="Write the verdicts to this file as well.")
@@ -122,8 +134,9 @@ def main(releases: tuple[str, ...], bugs: tuple[str, ...], mutants: bool, as_is:
                 tell(one)
                 wrong += one.result == "confirmed" and one.judged == "false"
             totals.append((str(release), every, reported, confirmed, verified, wrong))
-        for name in bugs:
-            for one in of_bug(name, checker, warm):
+        for word in bugs:
+            name, _, buffer = word.partition(":")
+            for one in of_bug(name, buffer, checker, warm):
                 tell(one)
     if totals:
         heads = ("release", "harmful kernel mutants", "reported", "confirmed", "fix verified", "wrongly confirmed as it is")
