@@ -161,7 +161,7 @@ class Released:
         """The mode after the release's own resolution."""
         support = self.support[level]
         if not self.in_runner:
-            extra = {"piecewise_capture_available": piecewise} if self.version >= V("0.30.0") else {}
+            extra: dict[str, Any] = {"piecewise_capture_available": piecewise} if self.version >= V("0.30.0") else {}
             if self.version < V("0.25.0"):
                 extra["tensor_parallel_size"] = 1
             names = self.resolve_method.__code__.co_varnames[: self.resolve_method.__code__.co_argcount]
@@ -315,8 +315,9 @@ def _their_sizes(released: Released, request: SizeRequest) -> Any:
         uniform_decode_query_len=request.query_len,
         num_speculative_tokens=request.query_len - 1,
     )
-    if released.sequence_method is not None:
-        holder.update_sizes_for_sequence_parallelism = lambda sizes: released.sequence_method(holder, sizes)
+    sequence_method = released.sequence_method
+    if sequence_method is not None:
+        holder.update_sizes_for_sequence_parallelism = lambda sizes: sequence_method(holder, sizes)
     try:
         released.sizes_method(holder)
         adjust = type(config).adjust_cudagraph_sizes_for_spec_decode

@@ -38,6 +38,7 @@ from graphlint.config.rules_api import Confidence, DeploymentExample, Deployment
 if TYPE_CHECKING:
     from graphlint.config.answer import Resolved
     from graphlint.config.merge import Problem
+    from graphlint.finding import Severity
 
 _KINDS = (
     "unknown-option",
@@ -69,7 +70,7 @@ def check(resolved: Resolved) -> Iterator[Finding]:
             message, advice, confidence = _option(resolved, problem)
         elif problem.kind == "unknown-backend":
             message = _backend(resolved, problem)
-        severity = "error" if problem.fatal else "warning"
+        severity: Severity = "error" if problem.fatal else "warning"
         yield deployment_finding(
             resolved, RULE.id, RULE.name, severity, message, span=problem.span, advice=advice, confidence=confidence or "high"
         )
