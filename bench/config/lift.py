@@ -319,6 +319,7 @@ def _their_sizes(released: Released, request: SizeRequest) -> Any:
     if sequence_method is not None:
         holder.update_sizes_for_sequence_parallelism = lambda sizes: sequence_method(holder, sizes)
     try:
+        assert released.sizes_method is not None
         released.sizes_method(holder)
         adjust = type(config).adjust_cudagraph_sizes_for_spec_decode
         arguments = (request.tensor_parallel,) if adjust.__code__.co_argcount == 3 else ()
