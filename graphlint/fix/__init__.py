@@ -34,5 +34,5 @@ def attach(findings: Iterable[Finding], lines: Lines) -> None:
         if finding.fix is None:
             try:
                 finding.fix = fix_of(finding, lines)
-            except (SyntaxError, ValueError, OSError, IndexError):
+            except Exception:  # noqa: BLE001  a fix is an offer: source that its maker does not understand gets none
                 finding.fix = None
