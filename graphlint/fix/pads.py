@@ -10,6 +10,7 @@ from graphlint.finding import Edit, Finding, Fix
 from graphlint.fix import Lines
 from graphlint.fix.island import Island
 from graphlint.fix.kernel_code import KernelCode, PadBlock, Store
+from graphlint.fix.tails import tail_slice
 from graphlint.fix.values import Pad, meaning_of, pad_value
 
 _MAX_REQS = re.compile(r"(max|padded)_?(num_)?(reqs?|requests|bs|batch(_size)?|seqs)|(num_)?(reqs|bs|batch_size)_padded", re.IGNORECASE)
@@ -215,6 +216,6 @@ def _on_host(finding: Finding, code: KernelCode, store: Store, lines: Lines) -> 
     if not isinstance(target, (ast.Name, ast.Attribute)) or not isinstance(live, (ast.Name, ast.Attribute)):
         return None
     pad = pad_value(finding, finding.buffer or store.base, source, code.resolve(store.value))
-    text = f"{island.indent(stmt)}{ast.unparse(target)}[{ast.unparse(live)}:].fill_({pad.text})\n"
+    text = f"{island.indent(stmt)}{ast.unparse(target)}[{tail_slice(live)}].fill_({pad.text})\n"
     title = f"Fill the tail of `{ast.unparse(target)}` after the launch"
     return Fix("safe" if pad.sure else "unsafe", title, [island.insert_after(stmt, text)])

@@ -33,10 +33,15 @@ def fix(finding: Finding, lines: Lines) -> Fix | None:
     else:
         pad = pad_value(finding, (finding.buffer or name).rsplit(".", 1)[-1], source)
         value, sure = pad.text, pad.sure
-    start = f"{ast.unparse(hi)} :" if isinstance(hi, ast.BinOp) else f"{ast.unparse(hi)}:"
+    start = tail_slice(hi)
     verb = "fill" if _NUMPY.search(base) else "fill_"
     text = f"{island.indent(stmt)}{base}[{start}].{verb}({value})\n"
     return Fix("safe" if sure else "unsafe", f"Fill the tail of `{base}` with `{value}`", [island.insert_after(stmt, text)])
+
+
+def tail_slice(start: ast.expr) -> str:
+    """`n:`, or `self.n :` as formatters write it around more than a name."""
+    return f"{ast.unparse(start)}:" if isinstance(start, (ast.Name, ast.Constant)) else f"{ast.unparse(start)} :"
 
 
 def _prefix_write(island: Island, finding: Finding) -> tuple[ast.stmt, ast.Subscript, ast.expr] | None:
