@@ -13,6 +13,7 @@ from graphlint.api import Rule
 from graphlint.baseline.file import read
 from graphlint.baseline.match import Matched, match
 from graphlint.changes import since as changes_since
+from graphlint.deployments import deployment_findings
 from graphlint.finding import CONFIDENCES, SEVERITIES, Confidence, Finding, Report, RunError, Severity
 from graphlint.fingerprints import set_fingerprints
 from graphlint.registry import Registry
@@ -61,6 +62,8 @@ class Outcome(msgspec.Struct):
     context: int = 0
     #: findings of this run that are not in the report, with the reason
     unreported: list[tuple[Finding, str]] = []
+    #: configuration files that start a server
+    configured: int = 0
 
     def fails(self) -> bool:
         """Whether a finding reaches the failing severity."""
@@ -122,6 +125,11 @@ def run_check(
     crashed = {UNUSED, *outcome.crashed}
     stats.files = len(reported)
     findings = [finding for finding in findings if finding.path not in elsewhere]
+    configured = 0
+    if options.deployments and not given:
+        deployed, unread, configured = deployment_findings(paths, wanted)
+        findings.extend(deployed)
+        errors.extend(unread)
 
     for pattern, selectors in options.per_file_ignores.items():
         silent = rules.select(selectors)
@@ -167,7 +175,7 @@ def run_check(
     errors.sort(key=lambda error: (error.path, error.line, error.kind, error.message))
     return Outcome(
         Report(shown, errors, stats), discovery, sources, len(silenced), len(kept) - len(shown), options.failing_severity, rules,
-        matched_baseline, len(context), unreported,
+        matched_baseline, len(context), unreported, configured,
     )
 
 

@@ -52,6 +52,8 @@ class CheckOptions(msgspec.Struct, kw_only=True):
     #: 0: as many as there are cores
     jobs: int = 0
     cache: bool = True
+    #: judge the scripts, manifests and documents of a folder too (GL6xx)
+    deployments: bool = True
     rule_packs: Sequence[Path] = ()
     respect_gitignore: bool = True
     exclude: Sequence[str] = ()

@@ -138,7 +138,7 @@ def command(
             ctx.exit(0 if exit_zero else 2 if outcome.report.errors else 1 if outcome.fails() else 0)
     except (BaselineError, ChangesError, ConfigError, PackError, UnknownRule) as error:
         raise click.UsageError(str(error), ctx) from None
-    nothing_there = bool(paths) and not outcome.discovery.files and not given
+    nothing_there = bool(paths) and not outcome.discovery.files and not given and not outcome.configured
     if nothing_there:
         message = "no Python file found here (hidden, git-ignored and virtual-environment folders are skipped)"
         outcome.report.errors.extend(RunError(path, "io", message) for path in outcome.discovery.empty)

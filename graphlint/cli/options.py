@@ -50,6 +50,7 @@ def running(command: Command) -> Command:
             help="Configuration to use, instead of the nearest graphlint.toml or pyproject.toml with [tool.graphlint].",
         ),
         click.option("--no-config", is_flag=True, help="Use no configuration file."),
+        click.option("--no-deployments", is_flag=True, help="Check Python only, not what starts servers."),
     )):
         command = option(command)
     return command
@@ -61,8 +62,10 @@ def chosen(ctx: click.Context, given: Mapping[str, Any]) -> CheckOptions:
 
     values = dict(given)
     config, no_config, no_cache = values.pop("config"), values.pop("no_config"), values.pop("no_cache")
+    no_deployments = values.pop("no_deployments")
     if config and no_config:
         raise click.UsageError("--config and --no-config exclude each other", ctx)
     file = None if no_config else config or find_config(Path.cwd())
     # an option that was not given leaves the word to the configuration
-    return options(file, {"cache": not no_cache, **{key: value for key, value in values.items() if value != ()}})
+    said = {key: value for key, value in values.items() if value != ()}
+    return options(file, {"cache": not no_cache, "deployments": not no_deployments, **said})

@@ -1,0 +1,35 @@
+"""`check` on a folder judges what starts servers too: scripts, manifests, documents."""
+
+from __future__ import annotations
+
+SCRIPT = "#!/bin/bash\nvllm serve some/model --enforce-eager --compilation-config '{\"cudagraph_mode\": \"FULL\"}'\n"
+
+
+def test_a_script_beside_the_code_is_judged(tree, graphlint):
+    tree({"engine/__init__.py": "", "engine/deploy/run.sh": SCRIPT})
+    result = graphlint("check", "engine", "--output-format", "concise")
+    assert result.returncode == 1
+    assert "engine/deploy/run.sh:2:" in result.stdout
+    assert "GL611" in result.stdout, "graphs are asked for and switched off in one command"
+
+
+def test_a_folder_of_manifests_alone_is_no_empty_folder(tree, graphlint):
+    tree({"deploy/run.sh": SCRIPT})
+    result = graphlint("check", "deploy")
+    assert result.returncode == 1
+    assert "no Python file" not in result.stderr
+
+
+def test_deployments_can_be_left_out(tree, graphlint):
+    tree({"engine/__init__.py": "", "engine/run.sh": SCRIPT})
+    assert graphlint("check", "engine", "--no-deployments").returncode == 0
+
+
+def test_a_comment_silences_a_deployment(tree, graphlint):
+    tree({"engine/__init__.py": "", "engine/run.sh": SCRIPT.replace("vllm serve", "# graphlint: ignore[GL611] for debugging\nvllm serve")})
+    assert "GL611" not in graphlint("check", "engine").stdout
+
+
+def test_a_script_without_a_server_is_not_opened_as_one(tree, graphlint):
+    tree({"engine/__init__.py": "", "engine/run.sh": "#!/bin/bash\necho vllm\n"})
+    assert graphlint("check", "engine").returncode == 0
