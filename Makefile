@@ -9,7 +9,7 @@ DEMO ?= vllm-0.20.0
 # the graphlint package itself is built and installed once more, as a user would get it
 WHEEL_VENV := $(VENV)/wheel
 
-.PHONY: demo test lint unit ecosystem wheel clean
+.PHONY: demo test lint unit ecosystem bench wheel clean
 
 demo: $(BIN)/.installed ## check a release of vLLM
 	@$(BIN)/python -m bench fetch $(DEMO)
@@ -27,6 +27,10 @@ unit: $(BIN)/.installed
 
 ecosystem: $(BIN)/.installed ## recall and noise on released engines (downloads them)
 	$(BIN)/python -m pytest -m ecosystem || [ $$? -eq 5 ]
+
+bench: $(BIN)/.installed ## recall, noise, mutants and speed on released engines (downloads about 50 of them)
+	mkdir -p build
+	$(BIN)/python -m bench all --docs --json build/bench.json
 
 wheel: $(BIN)/.installed ## build the wheel, install it in an environment of its own, use it
 	rm -rf dist $(WHEEL_VENV)
