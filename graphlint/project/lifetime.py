@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from graphlint.extents import CAPACITY, LIVE, PADDED
@@ -35,21 +35,44 @@ class StaleTail(NamedTuple):
     slots_padded: bool = False
 
 
+class Elsewhere:
+    """Accesses of other roots, by buffer. An object is "self" to its own methods and has its holder's name elsewhere: both are one."""
+
+    def __init__(self, accesses: Iterable[Access] = ()) -> None:
+        self._by_attribute: dict[str, list[tuple[str, Access]]] = defaultdict(list)
+        for access in accesses:
+            self.add(access)
+
+    def add(self, access: Access) -> None:
+        """Keep an access."""
+        instance, _, attribute = access.buffer.key.partition("|")
+        self._by_attribute[attribute].append((instance, access))
+
+    def of(self, key: str) -> list[Access]:
+        """Accesses to the buffer of this key, and to those that may be the same object's."""
+        instance, _, attribute = key.partition("|")
+        return [
+            access
+            for other, access in self._by_attribute.get(attribute, ())
+            if other == instance or "self" in (other, instance) or "*" in (other, instance)
+        ]
+
+
 def stale_tails(timelines: Timelines) -> Iterator[StaleTail]:
     """Every stale tail of the project, one per writer statement and buffer."""
     bare.clear()
-    captured = timelines.captured_reads()
-    elsewhere: dict[str, list[Access]] = defaultdict(list)
+    captured = Elsewhere(timelines.captured_reads())
+    elsewhere = Elsewhere()
     grouped: list[dict[str, list[Access]]] = []
-    fillers: dict[str, list[Access]] = defaultdict(list)
+    fillers = Elsewhere()
     for root in timelines.roots():
         groups: dict[str, list[Access]] = defaultdict(list)
         for access in timelines.of(root):
             groups[access.buffer.key].append(access)
             if access.effect.kind == "read":
-                elsewhere[access.buffer.key].append(access)
+                elsewhere.add(access)
             elif access.effect.kind == "fill" or access.whole:
-                fillers[access.buffer.key].append(access)
+                fillers.add(access)
         grouped.append(groups)
     seen: set[tuple[object, ...]] = set()
     for groups in grouped:
@@ -63,7 +86,7 @@ def stale_tails(timelines: Timelines) -> Iterator[StaleTail]:
                 identity = (write.effect.site.path, write.effect.site.span, write.effect.pointer, buffer.name)
                 if identity in seen:
                     continue
-                found = _first_reader(write, accesses, captured.get(key, []), elsewhere[key], fillers[key])
+                found = _first_reader(write, accesses, captured.of(key), elsewhere.of(key), fillers.of(key))
                 if found is not None:
                     seen.add(identity)
                     reader, is_captured, late, ordered = found

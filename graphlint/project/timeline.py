@@ -164,13 +164,13 @@ class Timelines:
             whole = lo_expr is None and effect.kernel is None
         return Access(order, buffer, effect, view, lo, hi, hi_max, hi_expr, lo_expr, whole, axis, function, cls)
 
-    def captured_reads(self) -> dict[str, list[Access]]:
-        """Buffer key -> reads by functions that run under capture, with their padded extents."""
-        found: dict[str, list[Access]] = defaultdict(list)
+    def captured_reads(self) -> list[Access]:
+        """Reads by functions that run under capture, with their padded extents."""
+        found: list[Access] = []
         for function_id in self.regions.captured:
             function = self.index.functions[function_id]
             for cls in self._classes(function):
                 for access in self.accesses(self.expander.of(function_id, cls), function, cls):
                     if access.effect.kind == "read":
-                        found[access.buffer.key].append(access)
+                        found.append(access)
         return found

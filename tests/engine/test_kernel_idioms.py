@@ -71,7 +71,6 @@ def test_a_pad_program_that_the_grid_does_not_reach_pads_nothing(check):
     assert reported == [("GL201", "token_positions", POSITIONS)]
 
 
-@pytest.mark.xfail(strict=True, reason="fill, get, sync, ... of the engine's own class are taken for a tensor's")
 def test_a_method_of_the_engine_that_is_named_like_one_of_a_tensor_is_followed(check):
     renamed = {"    def compute(self": "    def fill(self", "self.helper.compute(": "self.helper.fill("}
     reported = check("block_tables", {**renamed, NO_POSITION: "pass"}).reported
