@@ -49,7 +49,7 @@ def decided(stale: StaleTail) -> Site:
     the code in which writer and reader meet.
     """
     write = stale.write
-    if write.buffer.class_id is None or write.buffer.own or write.root is not stale.reader.root:
+    if write.buffer.class_id is None or write.buffer.own or stale.reader.buffer.own:
         return write.effect.site
     home = write.buffer.class_id.split(":")[0]
     frames = (*write.effect.chain, write.effect.site)
