@@ -59,6 +59,7 @@ def test_cold_and_warm_runs_are_quick(tmp_path: Path) -> None:
     folder = package_dir(LATEST).parent
     cold = [timed(CHECK, folder, tmp_path / f"cache-{number}") for number in range(2)]
     warm = [timed(CHECK, folder, tmp_path / "cache-0") for _ in range(3)]
-    # on two idle cores it takes about half of this; a machine that is busy with other things must not fail a change
-    assert min(run.seconds for run in cold) <= 20
-    assert min(run.seconds for run in warm) <= 2
+    # The goal is 10 s and 1 s on two idle cores (`python -m bench timing` measures); machines differ by a factor of three, so what is
+    # held here is the order of magnitude, and that a warm run costs a fraction of a cold one.
+    assert min(run.seconds for run in cold) <= 60
+    assert min(run.seconds for run in warm) <= 0.25 * min(run.seconds for run in cold)
