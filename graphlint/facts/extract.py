@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from graphlint.facts.expr import Expr
 from graphlint.facts.functions import FunctionWalker, annotation, quiet, read_params, span_of
+from graphlint.facts.jit import is_kernel, sources
 from graphlint.facts.model import Class, FileFacts, Function
-
-if TYPE_CHECKING:
-    from graphlint.facts.kernels import KernelModel
+from graphlint.source.text import split_lines
 
 #: A function whose source has none of these cannot touch a batch extent, a persistent buffer, a graph or a mode.
 INTEREST = re.compile(
@@ -30,16 +27,12 @@ def module_name(path: str) -> str:
     return ".".join(part for part in parts if part not in ("", ".", ".."))
 
 
-def extract(
-    path: str, module: str, tree: ast.Module, text: str, kernels: Callable[[ast.Module, list[str]], tuple[KernelModel, ...]]
-) -> FileFacts:
-    """Facts of one parsed file.
-
-    `kernels` models the Triton kernels (given by the caller: facts do not know kernel models).
-    """
-    lines = text.splitlines()
+def extract(path: str, module: str, tree: ast.Module, text: str) -> FileFacts:
+    """Facts of one parsed file."""
+    lines = split_lines(text)
     out = _Collector(lines, module, path.endswith("__init__.py"))
     out.module(tree)
+    kernels, kernel_text = sources(tree, lines)
     return FileFacts(
         path,
         module,
@@ -47,7 +40,8 @@ def extract(
         tuple(out.assigns),
         tuple(out.functions),
         tuple(out.classes),
-        kernels(tree, lines),
+        kernels,
+        kernel_text,
     )
 
 
@@ -116,20 +110,10 @@ class _Collector:
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef, owner: str | None) -> None:
         qualname = f"{owner}.{node.name}" if owner else node.name
         source = "\n".join(self.lines[node.lineno - 1 : node.end_lineno])
-        if is_jit(node) or not INTEREST.search(source):
+        if is_kernel(node) or not INTEREST.search(source):
             decorators = tuple(quiet(d, self.name) for d in node.decorator_list)
             returns = None if node.returns is None else annotation(node.returns, self.name)
             params = read_params(node.args, self.name)
             self.functions.append(Function(qualname, node.name, owner, None, params, returns, decorators, (), (), span_of(node), True))
             return
         self.functions.append(FunctionWalker(self.name, qualname, owner, None, self.functions, self.add_import).run(node, {}))
-
-
-def is_jit(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    """A Triton kernel: its body is not Python that runs on the host."""
-    for decorator in node.decorator_list:
-        target = decorator.func if isinstance(decorator, ast.Call) else decorator
-        name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
-        if name == "jit":
-            return not (isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id in ("torch", "numba"))
-    return False

@@ -1,4 +1,4 @@
-"""What a Triton kernel does to its pointer parameters, as plain data (built by `graphlint.kernel_models`, kept with the facts)."""
+"""Triton kernels as plain data: as sources, kept with the facts, and what they do to their pointers, built by `graphlint.kernel_models`."""
 
 from __future__ import annotations
 
@@ -16,6 +16,17 @@ class Span(msgspec.Struct, frozen=True, array_like=True):
     column: int
     end_line: int
     end_column: int
+
+
+class KernelSource(msgspec.Struct, frozen=True, array_like=True):
+    """One `@triton.jit` function as its source shows it: `pointers` are the parameters it may load from or store to, `stores` those it
+    may store to, no others."""
+
+    qualname: str
+    params: tuple[str, ...]
+    pointers: tuple[str, ...]
+    stores: tuple[str, ...]
+    span: Span
 
 
 class Segment(msgspec.Struct, frozen=True, array_like=True):

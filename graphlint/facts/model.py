@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 from graphlint.facts.expr import Expr
-from graphlint.facts.kernels import KernelModel, Span
+from graphlint.facts.kernels import KernelSource, Span
 
 EventKind = Literal["store", "bind", "call", "return", "assert", "delete"]
 
@@ -84,7 +84,7 @@ class Class(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FileFacts(msgspec.Struct, frozen=True, array_like=True):
-    """Everything kept of one file. `imports`: local name -> (module, name or None)."""
+    """Everything kept of one file. `imports`: local name -> (module, name or None); `kernel_text`: the source of its kernels, in place."""
 
     path: str
     module: str
@@ -92,4 +92,5 @@ class FileFacts(msgspec.Struct, frozen=True, array_like=True):
     assigns: tuple[tuple[str, Expr], ...]
     functions: tuple[Function, ...]
     classes: tuple[Class, ...]
-    kernels: tuple[KernelModel, ...]
+    kernels: tuple[KernelSource, ...]
+    kernel_text: str

@@ -9,7 +9,7 @@ from __future__ import annotations
 import marshal
 from typing import Any
 
-from graphlint.facts.kernels import Deref, ExitPath, KernelModel, Segment, Span
+from graphlint.facts.kernels import Deref, ExitPath, KernelModel, KernelSource, Segment, Span
 from graphlint.facts.model import Binding, Class, Event, FileFacts, Function, Param
 
 
@@ -23,7 +23,8 @@ def encode(facts: FileFacts) -> bytes:
             facts.assigns,
             tuple(_function(f) for f in facts.functions),
             tuple((c.qualname, c.bases, c.fields, c.decorators, _span(c.span)) for c in facts.classes),
-            tuple(_kernel(k) for k in facts.kernels),
+            tuple((k.qualname, k.params, k.pointers, k.stores, _span(k.span)) for k in facts.kernels),
+            facts.kernel_text,
         )
     )
 
@@ -48,29 +49,32 @@ def _function(f: Function) -> tuple[Any, ...]:
     )
 
 
-def _kernel(k: KernelModel) -> tuple[Any, ...]:
+def encode_model(k: KernelModel) -> bytes:
+    """A kernel model as bytes."""
     segments = tuple((s.pointer, s.kind, s.lo, s.hi, s.role, s.axis, s.value, s.when, s.exact, s.inner, _span(s.span)) for s in k.segments)
     exits = tuple((e.when, e.stored, _span(e.span), e.early) for e in k.exits)
     derefs = tuple((d.pointer, d.source, d.index, d.decrement, d.guarded, _span(d.span)) for d in k.derefs)
-    return (
-        k.qualname,
-        k.params,
-        k.constexprs,
-        k.defaults,
-        k.pointers,
-        segments,
-        exits,
-        derefs,
-        k.helpers,
-        k.decorators,
-        k.unknown,
-        _span(k.span),
+    return marshal.dumps(
+        (
+            k.qualname,
+            k.params,
+            k.constexprs,
+            k.defaults,
+            k.pointers,
+            segments,
+            exits,
+            derefs,
+            k.helpers,
+            k.decorators,
+            k.unknown,
+            _span(k.span),
+        )
     )
 
 
 def decode(data: bytes) -> FileFacts:
     """Facts of bytes that `encode` made. Raises `ValueError`, `TypeError` or `EOFError` on anything else."""
-    path, module, imports, assigns, functions, classes, kernels = marshal.loads(data)
+    path, module, imports, assigns, functions, classes, kernels, kernel_text = marshal.loads(data)
     return FileFacts(
         path,
         module,
@@ -93,21 +97,25 @@ def decode(data: bytes) -> FileFacts:
             for q, n, o, p, params, r, d, events, bindings, s, opaque in functions
         ),
         tuple(Class(q, b, f, d, Span(*s)) for q, b, f, d, s in classes),
-        tuple(
-            KernelModel(
-                q,
-                p,
-                c,
-                d,
-                ptrs,
-                tuple(Segment(*(*seg[:-1], Span(*seg[-1]))) for seg in segments),
-                tuple(ExitPath(when, stored, Span(*span), early) for when, stored, span, early in exits),
-                tuple(Deref(*(*deref[:-1], Span(*deref[-1]))) for deref in derefs),
-                h,
-                dec,
-                u,
-                Span(*s),
-            )
-            for q, p, c, d, ptrs, segments, exits, derefs, h, dec, u, s in kernels
-        ),
+        tuple(KernelSource(q, p, pointers, stores, Span(*s)) for q, p, pointers, stores, s in kernels),
+        kernel_text,
+    )
+
+
+def decode_model(data: bytes) -> KernelModel:
+    """The kernel model of bytes that `encode_model` made. Raises like `decode`."""
+    q, p, c, d, ptrs, segments, exits, derefs, h, dec, u, s = marshal.loads(data)
+    return KernelModel(
+        q,
+        p,
+        c,
+        d,
+        ptrs,
+        tuple(Segment(*(*seg[:-1], Span(*seg[-1]))) for seg in segments),
+        tuple(ExitPath(when, stored, Span(*span), early) for when, stored, span, early in exits),
+        tuple(Deref(*(*deref[:-1], Span(*deref[-1]))) for deref in derefs),
+        h,
+        dec,
+        u,
+        Span(*s),
     )

@@ -3,6 +3,5 @@
 from graphlint.kernel_models.build import build
 from graphlint.kernel_models.coverage import Coverage, Fill, Interval, coverage
 from graphlint.kernel_models.derefs import subtractions
-from graphlint.kernel_models.scan import is_kernel
 
-__all__ = ["Coverage", "Fill", "Interval", "build", "coverage", "is_kernel", "subtractions"]
+__all__ = ["Coverage", "Fill", "Interval", "build", "coverage", "subtractions"]

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from graphlint.facts.expr import UNKNOWN, Expr
+from graphlint.facts.jit import parameters
 from graphlint.facts.kernels import KernelModel, Segment
 from graphlint.kernel_models import scan
 from graphlint.kernel_models.accesses import POINTER_NAME, Draft
@@ -37,7 +38,7 @@ def build(
     ]
     return KernelModel(
         qualname=qualname,
-        params=tuple(arg.arg for arg in scan.parameters(node)),
+        params=tuple(arg.arg for arg in parameters(node)),
         constexprs=scan.constexprs(node),
         defaults=tuple(_defaults(interp, node)),
         pointers=tuple(recorder.pointers),

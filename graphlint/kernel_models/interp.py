@@ -6,6 +6,7 @@ import ast
 from collections.abc import Mapping
 
 from graphlint.facts.expr import NONE, ONE, UNKNOWN, ZERO, Expr
+from graphlint.facts.jit import parameters
 from graphlint.facts.kernels import ExitPath
 from graphlint.kernel_models import scan
 from graphlint.kernel_models.accesses import Recorder
@@ -31,7 +32,7 @@ class Interpreter(Evaluator):
     def run(self) -> None:
         """Interprets the whole kernel."""
         constexprs = set(scan.constexprs(self.node))
-        env: dict[str, Expr] = {arg.arg: ("param", self.qualname, arg.arg) for arg in scan.parameters(self.node)}
+        env: dict[str, Expr] = {arg.arg: ("param", self.qualname, arg.arg) for arg in parameters(self.node)}
         self.recorder.constexprs = constexprs
         state = State(env)
         self.frames.append(Frame(self.node))
@@ -208,10 +209,10 @@ class Interpreter(Evaluator):
         env: dict[str, Expr] = {}
         for key, default in scan.default_nodes(helper):
             env[key] = self.eval(default, State({}))
-        for arg, value in zip(scan.parameters(helper), args, strict=False):
+        for arg, value in zip(parameters(helper), args, strict=False):
             env[arg.arg] = value
         env.update(kwargs)
-        for arg in scan.parameters(helper):
+        for arg in parameters(helper):
             env.setdefault(arg.arg, UNKNOWN)
         inner = state.fork([])
         inner.env = env

@@ -1,57 +1,19 @@
-"""Recognises Triton kernels in a syntax tree: decorators, constexpr parameters, spans."""
+"""What the definition of a Triton kernel says of itself: decorators, constexpr parameters, defaults, spans."""
 
 from __future__ import annotations
 
 import ast
 
+from graphlint.facts.jit import decorator_name, parameters
 from graphlint.facts.kernels import Span
 
-_JIT = ("jit",)
 _WRAPPERS = ("autotune", "heuristics")
-
-
-def _decorator_name(node: ast.expr) -> str:
-    """Last name of a decorator: `triton.jit(...)` gives jit."""
-    while isinstance(node, ast.Call):
-        node = node.func
-    if isinstance(node, ast.Attribute):
-        return node.attr
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, (ast.Call, ast.Attribute)):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
-
-
-def is_kernel(node: ast.AST) -> bool:
-    """Whether a definition is a `@triton.jit` function (plain, with arguments, under autotune or heuristics, static in a class).
-
-    `jit` of another compiler (`numba.jit`, `torch.jit.script`, `jax.jit`) is not one.
-    """
-    if not isinstance(node, ast.FunctionDef):
-        return False
-    for decorator in node.decorator_list:
-        name = _decorator_name(decorator)
-        root = _root(decorator)
-        if name in _JIT and root not in ("numba", "nb", "jax", "torch", "cute", "cutlass", "ti", "taichi", "tilelang", "T"):
-            return True
-        if name.endswith("triton_jit") or name.startswith("triton_jit"):
-            return True
-    return False
 
 
 def wrappers(node: ast.FunctionDef) -> tuple[str, ...]:
     """The decorators besides jit that change how a kernel is launched."""
-    names = [_decorator_name(decorator) for decorator in node.decorator_list]
+    names = [decorator_name(decorator) for decorator in node.decorator_list]
     return tuple(name for name in names if name in _WRAPPERS)
-
-
-def parameters(node: ast.FunctionDef) -> list[ast.arg]:
-    """All parameters in order."""
-    args = node.args
-    return [*args.posonlyargs, *args.args, *([args.vararg] if args.vararg else []), *args.kwonlyargs, *([args.kwarg] if args.kwarg else [])]
 
 
 def constexprs(node: ast.FunctionDef) -> tuple[str, ...]:
@@ -64,7 +26,7 @@ def constexprs(node: ast.FunctionDef) -> tuple[str, ...]:
         if isinstance(text, ast.Constant) and isinstance(text.value, str):
             if "constexpr" in text.value:
                 out.append(arg.arg)
-        elif any(_decorator_name(part) == "constexpr" for part in ast.walk(text) if isinstance(part, ast.expr)):
+        elif any(decorator_name(part) == "constexpr" for part in ast.walk(text) if isinstance(part, ast.expr)):
             out.append(arg.arg)
     return tuple(out)
 

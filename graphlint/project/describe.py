@@ -34,7 +34,7 @@ def describe_project(project: Project, path: str, line: int | None) -> Described
     ]
     if line is not None and len(functions) > 1:
         functions = functions[-1:]  # the innermost
-    kernels = [_kernel(k.model) for k in project.index.kernels.values() if k.path == path and _around(k.model.span, line)]
+    kernels = [_kernel(k.model) for k in project.index.kernels.values() if k.path == path and _around(k.source.span, line)]
     return Described(path, line, functions, kernels)
 
 

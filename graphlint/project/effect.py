@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from graphlint.facts.expr import Expr
 from graphlint.facts.kernels import Span
+from graphlint.project.kernels import KernelDef
 
 EffectKind = Literal["write", "fill", "update", "read", "rebind", "escape"]
 
@@ -23,7 +24,7 @@ class Effect(NamedTuple):
     """One access to the storage that `target` names.
 
     lo, hi: interval within `target` (None: all of it), as kernels state it; `how` says what does it in words; `chain` are the call sites
-    it was reached through, outermost first. `guards` and `value` are in the terms of the function at `site`, the rest in those of the
+    it was reached through, outermost first. `guards` are in the terms of the function at `site`, the rest in those of the
     function that was asked for. `exact` is False when the interval or the condition is not fully understood.
     """
 
@@ -31,7 +32,6 @@ class Effect(NamedTuple):
     target: Expr
     lo: Expr | None
     hi: Expr | None
-    value: Expr | None
     guards: tuple[Expr, ...]
     withs: tuple[Expr, ...]
     how: str
@@ -58,3 +58,18 @@ class CallSite(NamedTuple):
     guards: tuple[Expr, ...]
     withs: tuple[Expr, ...]
     site: Site
+
+
+class Launch(NamedTuple):
+    """A kernel launch: parameter -> argument and grid dimensions in the terms of the function at `site`."""
+
+    kernel: KernelDef
+    arguments: dict[str, Expr]
+    grid: tuple[Expr, ...]
+    guards: tuple[Expr, ...]
+    withs: tuple[Expr, ...]
+    site: Site
+
+
+#: what a function does, in source order
+Item = Effect | CallSite | Launch

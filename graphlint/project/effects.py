@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from graphlint.facts.expr import NONE, Expr, children, strip
 from graphlint.facts.model import Event
-from graphlint.project.effect import CallSite, Effect, EffectKind, Site
-from graphlint.project.index import FunctionDef, Index, KernelDef
-from graphlint.project.launches import kernel_effects
+from graphlint.project.effect import CallSite, Effect, EffectKind, Item, Site
+from graphlint.project.index import FunctionDef, Index
+from graphlint.project.kernels import KernelDef
+from graphlint.project.launches import launch_of
 from graphlint.project.types import Types
 
 #: in-place methods of tensors and arrays: name -> (kind, index of the value argument or None)
@@ -103,24 +104,24 @@ class Effects:
     def __init__(self, index: Index, types: Types) -> None:
         self.index = index
         self.types = types
-        self._memo: dict[tuple[str, str | None], list[Effect | CallSite]] = {}
+        self._memo: dict[tuple[str, str | None], list[Item]] = {}
 
-    def of(self, function: FunctionDef, self_class: str | None) -> list[Effect | CallSite]:
-        """Effects and project calls of a function, in source order."""
+    def of(self, function: FunctionDef, self_class: str | None) -> list[Item]:
+        """Effects, launches and project calls of a function, in source order."""
         key = (function.id, self_class)
         if key not in self._memo:
             self._memo[key] = list(self._derive(function, self_class))
         return self._memo[key]
 
-    def _derive(self, function: FunctionDef, self_class: str | None) -> list[Effect | CallSite]:
-        out: list[Effect | CallSite] = []
+    def _derive(self, function: FunctionDef, self_class: str | None) -> list[Item]:
+        out: list[Item] = []
         lists = _collected_lists(function.fact.events)
         for event in function.fact.events:
             site = Site(function.path, event.span, function.id, event.guards)
             if event.kind == "store":
                 self._store(event, site, out)
             elif event.kind == "bind" and event.b is not None:
-                out.append(Effect("rebind", event.a, None, None, event.b, event.guards, event.withs, "bound", site))
+                out.append(Effect("rebind", event.a, None, None, event.guards, event.withs, "bound", site))
                 self._reads(event.b, event, site, "kept", out)
             elif event.kind == "return":
                 self._reads(event.a, event, site, "returned", out)
@@ -128,7 +129,7 @@ class Effects:
                 self._call(event, site, self_class, lists, out)
         return out
 
-    def _store(self, event: Event, site: Site, out: list[Effect | CallSite]) -> None:
+    def _store(self, event: Event, site: Site, out: list[Item]) -> None:
         assert event.b is not None
         value = event.b
         self._reads(value, event, site, "read", out)
@@ -137,16 +138,16 @@ class Effects:
         else:
             kind = "fill" if is_constant(value) else "write"
         for target in spread(event.a):
-            out.append(Effect(kind, target, None, None, value, event.guards, event.withs, "assigned", site))
+            out.append(Effect(kind, target, None, None, event.guards, event.withs, "assigned", site))
 
-    def _call(self, event: Event, site: Site, self_class: str | None, lists: dict[str, list[Expr]], out: list[Effect | CallSite]) -> None:
+    def _call(self, event: Event, site: Site, self_class: str | None, lists: dict[str, list[Expr]], out: list[Item]) -> None:
         call = event.a
         func = strip(call[1])
         name = func[2] if func[0] == "attr" else func[1] if func[0] in ("global", "local") else ""
         if func[0] == "index":
             kernel = self._kernel(func[1], self_class)
             if kernel is not None:
-                out.extend(kernel_effects(kernel, call, func[2:], event, site, self.index))
+                out.append(launch_of(kernel, call, func[2:], event, site, self.index))
                 return
         for key, value in call[3]:
             if key == "out":
@@ -154,24 +155,23 @@ class Effects:
         if func[0] == "attr":
             if name in _INPLACE:
                 kind, position = _INPLACE[name]
-                value = call[2][position] if position is not None and position < len(call[2]) else ("const", 0) if name == "zero_" else None
-                if value is not None:
-                    self._reads(value, event, site, "copied", out)
+                if position is not None and position < len(call[2]):
+                    self._reads(call[2][position], event, site, "copied", out)
                 for touched in spread(func[1]):
-                    out.append(Effect(kind, touched, None, None, value, event.guards, event.withs, f".{name}()", site))
+                    out.append(Effect(kind, touched, None, None, event.guards, event.withs, f".{name}()", site))
                 return
             if name in ("_foreach_copy_", "_foreach_zero_") and call[2]:
                 for part in self._listed(call[2][0], lists):
                     kind = "write" if name == "_foreach_copy_" else "fill"
-                    out.append(Effect(kind, part, None, None, None, event.guards, event.withs, f"{name}()", site))
+                    out.append(Effect(kind, part, None, None, event.guards, event.withs, f"{name}()", site))
                 return
             if name == "copyto" and call[2]:
-                out.append(Effect("write", call[2][0], None, None, None, event.guards, event.withs, "copyto()", site))
+                out.append(Effect("write", call[2][0], None, None, event.guards, event.withs, "copyto()", site))
                 return
             if name in _MIRROR:
                 if name.endswith(("gpu", "uva")) and len(call[2]) == 1:
                     prefix: Expr = ("index", func[1], ("slice", NONE, call[2][0], NONE))
-                    out.append(Effect("write", prefix, None, None, None, event.guards, event.withs, f".{name}()", site, mirror=True))
+                    out.append(Effect("write", prefix, None, None, event.guards, event.withs, f".{name}()", site, mirror=True))
                 return
         if name in _INERT:
             return
@@ -195,11 +195,11 @@ class Effects:
             return self.index.kernels[target[1]]
         return None
 
-    def _outs(self, value: Expr, event: Event, site: Site, name: str, out: list[Effect | CallSite]) -> None:
+    def _outs(self, value: Expr, event: Event, site: Site, name: str, out: list[Item]) -> None:
         target = strip(value)
         for part in target[1:] if target[0] in ("tuple", "list") else (value,):
             if part != NONE:
-                out.append(Effect("write", part, None, None, None, event.guards, event.withs, f"{name}(out=)", site))
+                out.append(Effect("write", part, None, None, event.guards, event.withs, f"{name}(out=)", site))
 
     @staticmethod
     def _listed(expr: Expr, lists: dict[str, list[Expr]]) -> list[Expr]:
@@ -208,11 +208,11 @@ class Effects:
         found = list(inner[1:]) if inner[0] in ("list", "tuple") else []
         return found + (lists.get(name, []) if isinstance(name, str) else [])
 
-    def _reads(self, expr: Expr, event: Event, site: Site, how: str, out: list[Effect | CallSite]) -> None:
+    def _reads(self, expr: Expr, event: Event, site: Site, how: str, out: list[Item]) -> None:
         for part in storages(expr):
             if not self._may_be_part(part):
                 continue
-            out.append(Effect("read", part, None, None, None, event.guards, event.withs, how, site))
+            out.append(Effect("read", part, None, None, event.guards, event.withs, how, site))
 
     def _may_be_part(self, expr: Expr) -> bool:
         """It may name a part of a storage: a slice, a parameter that a caller binds to one, or what a function of the project returns."""

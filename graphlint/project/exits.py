@@ -9,7 +9,8 @@ from typing import NamedTuple
 from graphlint.facts.expr import Expr, children
 from graphlint.facts.kernels import KernelModel, Segment
 from graphlint.project.effect import Site
-from graphlint.project.index import Index, KernelDef
+from graphlint.project.index import Index
+from graphlint.project.kernels import KernelDef
 from graphlint.project.timeline import Timelines
 
 #: pointers whose stale content is followed: indices, slots, tables, lengths, offsets (float rows are not)
@@ -34,25 +35,22 @@ def skipped_outputs(index: Index, timelines: Timelines) -> Iterator[SkippedOutpu
 
     Both outputs must be launched on buffers that outlive the step, and nobody else may write the skipped one.
     """
-    candidates = [found for kernel in index.kernels.values() for found in _of_kernel(kernel)]
-    if not candidates:
-        return
-    kernels = {found.kernel.id for found in candidates}
     kept: set[tuple[str, str]] = set()
     shared: set[tuple[str, str]] = set()
     for root in timelines.roots():
         accesses = timelines.of(root)
-        launched = [a for a in accesses if a.effect.kernel in kernels and a.buffer.persistent and a.effect.pointer is not None]
+        launched = [a for a in accesses if a.effect.kernel is not None and a.buffer.persistent and a.effect.pointer is not None]
         for access in launched:
             key = (str(access.effect.kernel), str(access.effect.pointer))
             kept.add(key)
-            if any(
+            if key not in shared and any(
                 other.buffer.key == access.buffer.key
                 and other.effect.kind in ("write", "fill", "update")
                 and other.effect.kernel != access.effect.kernel
                 for other in accesses
             ):
                 shared.add(key)
+    candidates = [found for kernel in sorted({kernel for kernel, _ in kept}) for found in _of_kernel(index.kernels[kernel])]
     for found in candidates:
         pointer, written = (found.kernel.id, found.pointer), (found.kernel.id, found.written)
         if pointer in kept and written in kept and pointer not in shared:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from graphlint.facts.expr import Expr, strip
-from graphlint.facts.kernels import KernelModel
 from graphlint.facts.model import Class, Event, FileFacts, Function
+from graphlint.project.kernels import KernelDef
 
 
 class FunctionDef(NamedTuple):
@@ -37,15 +37,6 @@ class ClassDef(NamedTuple):
     def name(self) -> str:
         """Bare name."""
         return self.fact.qualname.rsplit(".", 1)[-1]
-
-
-class KernelDef(NamedTuple):
-    """A Triton kernel with the file it is in."""
-
-    id: str
-    module: str
-    path: str
-    model: KernelModel
 
 
 class Binding(NamedTuple):
@@ -95,7 +86,8 @@ class Index:
         for cls in file.classes:
             self.classes.setdefault(f"{file.module}:{cls.qualname}", ClassDef(f"{file.module}:{cls.qualname}", file.module, file.path, cls))
         for kernel in file.kernels:
-            self.kernels[f"{file.module}:{kernel.qualname}"] = KernelDef(f"{file.module}:{kernel.qualname}", file.module, file.path, kernel)
+            launched = KernelDef(file.module, file.path, kernel, file.kernel_text)
+            self.kernels[launched.id] = launched
 
     def _collect_attributes(self, definition: FunctionDef) -> None:
         assert definition.owner is not None
@@ -251,3 +243,14 @@ class Index:
             for name, function in self._methods.get(owner, {}).items():
                 merged.setdefault(name, function)
         return merged
+
+    def dynamic_classes(self, function: FunctionDef) -> list[str | None]:
+        """Dynamic classes for which this method is the one that runs."""
+        owner = function.owner
+        if owner is None:
+            return [None]
+        if function.fact.parent is not None:
+            return [owner]
+        found = [c for c in (owner, *self.subclasses.get(owner, ())) if self.method(c, function.fact.name) == function.id]
+        leaves = [c for c in found if not any(other in self.subclasses.get(c, ()) for other in found)]
+        return list(leaves[:6] or [owner])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
 
-from graphlint.facts.expr import UNKNOWN, Expr, children, strip
-from graphlint.facts.kernels import KernelModel
+from graphlint.facts.expr import NONE, UNKNOWN, Expr, strip
 from graphlint.facts.model import Event
-from graphlint.project.effect import Effect, EffectKind, Site
-from graphlint.project.index import Index, KernelDef
+from graphlint.project.effect import Effect, EffectKind, Launch, Site
+from graphlint.project.index import Index
+from graphlint.project.kernels import KernelDef
 from graphlint.project.substitute import rebuild
 
 
@@ -26,35 +26,27 @@ def grid_of(items: tuple[Expr, ...], index: Index) -> list[Expr]:
     return [grid]
 
 
-def kernel_effects(kernel: KernelDef, call: Expr, items: tuple[Expr, ...], event: Event, site: Site, index: Index) -> list[Effect]:
-    """What a launch does to the arguments it is given."""
+def launch_of(kernel: KernelDef, call: Expr, items: tuple[Expr, ...], event: Event, site: Site, index: Index) -> Launch:
+    """The launch that `call` (of `kernel[items]`) is."""
+    arguments: dict[str, Expr] = {}
+    if not any(arg[0] == "star" for arg in call[2]):
+        arguments.update(zip(kernel.source.params, call[2], strict=False))
+    arguments.update({name: value for name, value in call[3] if name in kernel.source.params})
+    return Launch(kernel, arguments, tuple(grid_of(items, index)), event.guards, event.withs, site)
+
+
+def kernel_effects(launch: Launch, keep: Callable[[Expr], bool]) -> list[Effect]:
+    """What a launch does to those of its arguments that `keep` is true of."""
+    kernel, site = launch.kernel, launch.site
     model = kernel.model
     arguments: dict[str, Expr] = dict(model.defaults)
-    if not any(arg[0] == "star" for arg in call[2]):
-        arguments.update(zip(model.params, call[2], strict=False))
-    arguments.update({name: value for name, value in call[3] if name in model.params})
-    grid = grid_of(items, index)
-
-    def change(expr: Expr) -> Expr:
-        op = expr[0]
-        if op == "param":
-            return arguments.get(expr[2], UNKNOWN)
-        if op == "nprog":
-            return grid[expr[1]] if expr[1] < len(grid) else ("const", 1)
-        if op == "load":
-            base = arguments.get(expr[1])
-            return ("index", base, change(expr[2])) if base is not None else UNKNOWN
-        if op == "global":
-            return ("global", expr[1], kernel.module)
-        if op in ("const", "local", "func", "unknown", "pid"):
-            return expr
-        return rebuild(expr, change)
-
+    arguments.update(launch.arguments)
+    kept = {name: target for name, target in arguments.items() if strip(target) != NONE and keep(target)}
+    change = _Arguments(arguments, launch.grid, kernel.module)
     effects: list[Effect] = []
-    steering = _steering(model)
     for segment in model.segments:
-        target = arguments.get(segment.pointer)
-        if target is None or strip(target) == ("const", None):
+        target = kept.get(segment.pointer)
+        if target is None:
             continue
         kind: EffectKind
         if segment.kind == "load":
@@ -63,47 +55,53 @@ def kernel_effects(kernel: KernelDef, call: Expr, items: tuple[Expr, ...], event
             kind = "update"
         else:
             kind = "fill" if segment.role == "fill" else "write"
-        lo, hi = change(segment.lo), change(segment.hi)
-        inner = (change(segment.inner[0]), change(segment.inner[1])) if segment.inner is not None else None
         effects.append(
             Effect(
                 kind,
                 target,
-                lo,
-                hi,
-                change(segment.value) if segment.value is not None else None,
-                event.guards,
-                event.withs,
+                change(segment.lo),
+                change(segment.hi),
+                launch.guards,
+                launch.withs,
                 f"kernel {model.qualname}",
                 site,
                 (),
                 kernel.id,
                 segment.pointer,
                 segment.exact,
-                inner,
+                (change(segment.inner[0]), change(segment.inner[1])) if segment.inner is not None else None,
                 Site(kernel.path, segment.span, kernel.id),
-                segment.kind == "load" and segment.pointer not in steering,
+                segment.kind == "load" and segment.pointer not in kernel.steering,
             )
         )
     return effects
 
 
-@lru_cache(maxsize=4096)
-def _steering(model: KernelModel) -> frozenset[str]:
-    """Pointers whose loaded values decide an address, a bound or a condition of the kernel."""
-    found: set[str] = {deref.source for deref in model.derefs}
-    stack: list[Expr] = [test for path in model.exits for test in path.when]
-    for segment in model.segments:
-        stack.extend((segment.lo, segment.hi, *segment.when, *(segment.inner or ())))
-        if not segment.exact:
-            found.update(model.pointers if segment.kind == "store" and segment.lo == UNKNOWN else ())
-    seen: set[int] = set()
-    while stack:
-        node = stack.pop()
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
-        if node[0] == "load":
-            found.add(node[1])
-        stack.extend(children(node))
-    return frozenset(found)
+class _Arguments:
+    """Rewrites expressions of a kernel into the caller's; shared ones once."""
+
+    def __init__(self, arguments: dict[str, Expr], grid: tuple[Expr, ...], module: str) -> None:
+        self.arguments = arguments
+        self.grid = grid
+        self.module = module
+        self._memo: dict[int, Expr] = {}
+
+    def __call__(self, expr: Expr) -> Expr:
+        op = expr[0]
+        if op == "param":
+            return self.arguments.get(expr[2], UNKNOWN)
+        if op == "nprog":
+            return self.grid[expr[1]] if expr[1] < len(self.grid) else ("const", 1)
+        if op == "global":
+            return ("global", expr[1], self.module)
+        if op in ("const", "local", "func", "unknown", "pid"):
+            return expr
+        known = self._memo.get(id(expr))
+        if known is None:
+            if op == "load":
+                base = self.arguments.get(expr[1])
+                known = ("index", base, self(expr[2])) if base is not None else UNKNOWN
+            else:
+                known = rebuild(expr, self)
+            self._memo[id(expr)] = known
+        return known

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import gc
 import hashlib
-import multiprocessing
 import os
 import warnings
 from collections.abc import Callable, Sequence
@@ -17,7 +15,7 @@ from graphlint.facts.model import FileFacts
 from graphlint.facts.wire import decode as decode_facts
 from graphlint.facts.wire import encode as encode_facts
 from graphlint.finding import RunError, Stats
-from graphlint.project.kernels import kernels_of
+from graphlint.project.pool import spread
 from graphlint.project.project import Project
 from graphlint.source.text import DecodeError, decode
 
@@ -47,7 +45,7 @@ def load(files: Sequence[Source], *, jobs: int, cache: bool, engine: str, progre
     known: list[FileFacts] = []
     store = Cache(cache_folder() / "facts.sqlite") if cache else None
     stamp = engine_key() if cache else b""
-    work: list[tuple[str, str, bytes, bytes]] = []
+    work: list[Work] = []
     for file in files:
         module = module_name(os.path.abspath(file.path).replace(os.sep, "/"))
         key = (
@@ -57,7 +55,7 @@ def load(files: Sequence[Source], *, jobs: int, cache: bool, engine: str, progre
         )
         work.append((file.path, module, file.data, key))
     blobs = store.get(item[3] for item in work) if store is not None else {}
-    missing: list[tuple[str, str, bytes, bytes]] = []
+    missing: list[Work] = []
     for item in work:
         blob = blobs.get(item[3])
         facts = _decoded(blob) if blob is not None else None
@@ -82,7 +80,7 @@ def load(files: Sequence[Source], *, jobs: int, cache: bool, engine: str, progre
             store.put(fresh)
         store.close()
     progress("joining", 0, 0)
-    return Project(known, engine=engine, errors=errors, stats=stats)
+    return Project(known, engine=engine, errors=errors, stats=stats, jobs=jobs, cache=cache)
 
 
 def _decoded(blob: bytes) -> FileFacts | None:
@@ -92,36 +90,23 @@ def _decoded(blob: bytes) -> FileFacts | None:
         return None
 
 
+#: path, module, bytes, key
+Work = tuple[str, str, bytes, bytes]
 Outcome = FileFacts | bytes | RunError
 
 
-def _extract_all(items: list[tuple[str, str, bytes, bytes]], jobs: int, wire: bool) -> list[tuple[tuple[str, str, bytes, bytes], Outcome]]:
-    count = jobs or os.cpu_count() or 1
-    if count <= 1 or sum(len(item[2]) for item in items) < POOL_BYTES or "fork" not in multiprocessing.get_all_start_methods():
-        return [(item, _one(item, wire)) for item in items]
-    order = sorted(range(len(items)), key=lambda i: -len(items[i][2]))
-    results: dict[int, Outcome] = {}
-    global _shared
-    _shared = items
-    try:
-        with multiprocessing.get_context("fork").Pool(count, initializer=gc.disable) as pool:
-            for number, outcome in pool.imap_unordered(_by_number, order, chunksize=4):
-                results[number] = outcome
-    finally:
-        _shared = []
-    return [(item, results[i]) for i, item in enumerate(items)]
+def _extract_all(items: list[Work], jobs: int, wire: bool) -> list[tuple[Work, Outcome]]:
+    outcomes = spread(_encoded if wire else _facts, items, [len(item[2]) for item in items], jobs, POOL_BYTES)
+    return list(zip(items, outcomes, strict=True))
 
 
-_shared: list[tuple[str, str, bytes, bytes]] = []
+def _facts(item: Work) -> Outcome:
+    return file_facts(item[0], item[1], item[2])
 
 
-def _by_number(number: int) -> tuple[int, Outcome]:
-    return number, _one(_shared[number], True)
-
-
-def _one(item: tuple[str, str, bytes, bytes], wire: bool) -> Outcome:
-    facts = file_facts(item[0], item[1], item[2])
-    return encode_facts(facts) if wire and isinstance(facts, FileFacts) else facts
+def _encoded(item: Work) -> Outcome:
+    facts = _facts(item)
+    return encode_facts(facts) if isinstance(facts, FileFacts) else facts
 
 
 def file_facts(path: str, module: str, data: bytes) -> FileFacts | RunError:
@@ -141,7 +126,7 @@ def file_facts(path: str, module: str, data: bytes) -> FileFacts | RunError:
     except (ValueError, RecursionError, MemoryError) as error:
         return RunError(path, "syntax", f"does not parse: {error}")
     try:
-        return extract(path, module, tree, text, kernels_of)
+        return extract(path, module, tree, text)
     except RecursionError:
         return RunError(path, "internal", "an expression is nested too deeply to analyse")
     except Exception as error:  # noqa: BLE001  one file must not lose the others

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import cached_property
+from functools import cached_property, partial
 
 from graphlint.facts.model import FileFacts
 from graphlint.finding import RunError, Stats
@@ -13,6 +13,7 @@ from graphlint.project.effects import Effects
 from graphlint.project.exits import SkippedOutput, skipped_outputs
 from graphlint.project.expand import Expander
 from graphlint.project.index import Index
+from graphlint.project.kernels import prepare
 from graphlint.project.lifetime import StaleTail, stale_tails
 from graphlint.project.metadata import Decision, MetadataFlow, padded_in_any_mode
 from graphlint.project.modes import GraphManager, ShadowedMode, graph_managers, shadowed_modes
@@ -27,12 +28,20 @@ class Project:
     """All facts of a set of files, joined on demand."""
 
     def __init__(
-        self, files: Iterable[FileFacts], *, engine: str = "auto", errors: list[RunError] | None = None, stats: Stats | None = None
+        self,
+        files: Iterable[FileFacts],
+        *,
+        engine: str = "auto",
+        errors: list[RunError] | None = None,
+        stats: Stats | None = None,
+        jobs: int = 1,
+        cache: bool = False,
     ) -> None:
         self.files = sorted(files, key=lambda file: file.path)
         self.engine = engine
         self.errors = errors or []
         self.stats = stats or Stats(files=len(self.files))
+        self._prepare = partial(prepare, jobs=jobs, cache=cache)
 
     @cached_property
     def index(self) -> Index:
@@ -74,7 +83,7 @@ class Project:
     @cached_property
     def expander(self) -> Expander:
         """Call summaries."""
-        return Expander(self.index, self.types, self.views, self.effects)
+        return Expander(self.index, self.types, self.views, self.effects, self._prepare)
 
     @cached_property
     def stale_tails(self) -> list[StaleTail]:

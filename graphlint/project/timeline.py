@@ -76,7 +76,7 @@ class Timelines:
             for function in self.index.functions.values():
                 if function.fact.opaque or runs_once(function.fact.name):
                     continue
-                classes = self._classes(function)
+                classes = self.index.dynamic_classes(function)
                 for cls in classes:
                     for item in self.effects.of(function, cls):
                         if isinstance(item, CallSite) and not self._dispatched_down(function, item):
@@ -94,17 +94,6 @@ class Timelines:
             and (caller.owner in self.index.mro(owner))
         )
 
-    def _classes(self, function: FunctionDef) -> list[str | None]:
-        """Dynamic classes for which this method is the one that runs."""
-        owner = function.owner
-        if owner is None:
-            return [None]
-        if function.fact.parent is not None:
-            return [owner]
-        found = [c for c in (owner, *self.index.subclasses.get(owner, ())) if self.index.method(c, function.fact.name) == function.id]
-        leaves = [c for c in found if not any(other in self.index.subclasses.get(c, ()) for other in found)]
-        return list(leaves[:6] or [owner])
-
     def roots(self) -> list[Root]:
         """Per-step functions that no other per-step function calls."""
         callers = self.callers()
@@ -115,7 +104,7 @@ class Timelines:
                 continue
             if callers.get(function.id):
                 continue
-            found.extend(Root(function, cls) for cls in self._classes(function))
+            found.extend(Root(function, cls) for cls in self.index.dynamic_classes(function))
         return found
 
     def of(self, root: Root) -> list[Access]:
@@ -169,7 +158,7 @@ class Timelines:
         found: list[Access] = []
         for function_id in self.regions.captured:
             function = self.index.functions[function_id]
-            for cls in self._classes(function):
+            for cls in self.index.dynamic_classes(function):
                 for access in self.accesses(self.expander.of(function_id, cls), function, cls):
                     if access.effect.kind == "read":
                         found.append(access)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from graphlint.facts.expr import NONE, UNKNOWN, Expr, children, strip
+from graphlint.project.effect import CallSite
 from graphlint.project.index import Index
 from graphlint.project.substitute import Substitution
 from graphlint.project.types import Types
@@ -40,6 +41,10 @@ SAME_STORAGE = frozenset(
         "mul_",
     }
 )
+#: further methods whose result is, or holds, the storage they are called on
+KEEPS_STORAGE = SAME_STORAGE | {"narrow", "values", "get", "items"}
+#: functions whose result has the elements of their last argument
+SAME_ELEMENTS = frozenset({"tuple", "list", "reversed", "sorted", "cast", "enumerate", "zip"})
 _DEPTH = 16
 
 
@@ -316,6 +321,13 @@ class Views:
             return None
         base = strip(func[1])
         receiver: Expr = base[2][1] if base[0] == "call" and strip(base[1])[:2] == ("global", "super") and len(base[2]) > 1 else func[1]
+        return receiver
+
+    def receiver_of(self, site: CallSite) -> Expr | None:
+        """What `self` is in the function called at `site`: the receiver, or the new object for a constructor."""
+        receiver = self.receiver(site.call)
+        if receiver is None and self.index.functions[site.function].fact.name == "__init__":
+            return site.call
         return receiver
 
     def inline(self, call: Expr, self_class: str | None) -> Expr | None:

@@ -9,7 +9,8 @@ import random
 import pytest
 from kernel_texts import FIXTURES, models_of
 
-from graphlint.kernel_models import build, coverage, is_kernel
+from graphlint.facts.jit import is_kernel
+from graphlint.kernel_models import build, coverage
 
 ODD = [
     "tl.store()", "tl.load()", "tl.store(1, 2, 3, 4, 5)", "tl.program_id(x)", "for i in x: tl.store(out_ptr + i, i)",
