@@ -239,8 +239,7 @@ class FunctionWalker:
         before = dict(self.eval.env)
         if target is not None:
             self._assign(target, element, target)  # type: ignore[arg-type]
-        changed = {n.id for part in body for n in ast.walk(part) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-        for name in changed:
+        for name in _bound_names(body):
             if name in before:
                 self.eval.env[name] = (
                     ("let", name, ("phi", before[name], ("local", name)))
@@ -295,6 +294,50 @@ class FunctionWalker:
                 merged = self._merge(NONE, merged, self.eval.env)
         self.guards = outer
         self.eval.env = merged
+
+
+def _bound_names(body: list[ast.stmt]) -> set[str]:
+    """Local names that some statement of a block binds, blocks inside it included (`:=` in statements of their own and in tests)."""
+    found: set[str] = set()
+    stack: list[ast.AST] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Assign):
+            stack.extend(node.targets)
+            _walrus(node.value, found)
+        elif isinstance(node, (ast.AugAssign, ast.AnnAssign, ast.For, ast.AsyncFor)):
+            stack.append(node.target)
+            if isinstance(node, (ast.For, ast.AsyncFor)):
+                stack.extend(node.body)
+                stack.extend(node.orelse)
+        elif isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, (ast.Tuple, ast.List)):
+            stack.extend(node.elts)
+        elif isinstance(node, ast.Starred):
+            stack.append(node.value)
+        elif isinstance(node, (ast.If, ast.While)):
+            _walrus(node.test, found)
+            stack.extend(node.body)
+            stack.extend(node.orelse)
+        elif isinstance(node, (ast.With, ast.AsyncWith)):
+            stack.extend(item.optional_vars for item in node.items if item.optional_vars is not None)
+            stack.extend(node.body)
+        elif isinstance(node, ast.Expr):
+            _walrus(node.value, found)
+        elif isinstance(node, (ast.Try, ast.Match)) or type(node).__name__ == "TryStar":
+            found.update(part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store))
+    return found
+
+
+def _walrus(node: ast.expr, found: set[str]) -> None:
+    if isinstance(node, ast.NamedExpr):
+        found.add(node.target.id)
+        _walrus(node.value, found)
+    elif isinstance(node, (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.BinOp, ast.Call)):
+        for part in ast.iter_child_nodes(node):
+            if isinstance(part, ast.expr):
+                _walrus(part, found)
 
 
 def _as_load(node: ast.expr) -> ast.expr:

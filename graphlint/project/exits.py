@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -39,17 +40,16 @@ def skipped_outputs(index: Index, timelines: Timelines) -> Iterator[SkippedOutpu
     shared: set[tuple[str, str]] = set()
     for root in timelines.roots():
         accesses = timelines.of(root)
-        launched = [a for a in accesses if a.effect.kernel is not None and a.buffer.persistent and a.effect.pointer is not None]
-        for access in launched:
-            key = (str(access.effect.kernel), str(access.effect.pointer))
-            kept.add(key)
-            if key not in shared and any(
-                other.buffer.key == access.buffer.key
-                and other.effect.kind in ("write", "fill", "update")
-                and other.effect.kernel != access.effect.kernel
-                for other in accesses
-            ):
-                shared.add(key)
+        writers: dict[str, set[str | None]] = defaultdict(set)
+        for access in accesses:
+            if access.effect.kind in ("write", "fill", "update"):
+                writers[access.buffer.key].add(access.effect.kernel)
+        for access in accesses:
+            if access.effect.kernel is not None and access.buffer.persistent and access.effect.pointer is not None:
+                key = (access.effect.kernel, access.effect.pointer)
+                kept.add(key)
+                if writers[access.buffer.key] - {access.effect.kernel}:
+                    shared.add(key)
     candidates = [found for kernel in sorted({kernel for kernel, _ in kept}) for found in _of_kernel(index.kernels[kernel])]
     for found in candidates:
         pointer, written = (found.kernel.id, found.pointer), (found.kernel.id, found.written)

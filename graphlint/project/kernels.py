@@ -83,8 +83,8 @@ def prepare(kernels: Iterable[KernelDef], *, jobs: int, cache: bool) -> None:
     work = [(text, tuple(kernel.source.qualname for kernel in group)) for text, group in groups]
     fresh: list[tuple[bytes, bytes]] = []
     sizes = [sum(kernel.source.span.end_line - kernel.source.span.line for kernel in group) * 40 for _, group in groups]
-    for (_, group), found in zip(groups, spread(_encoded, work, sizes, jobs, _POOL_BYTES), strict=True):
-        for kernel, blob in zip(group, found, strict=True):
+    for number, found in spread(_encoded, work, sizes, jobs, _POOL_BYTES):
+        for kernel, blob in zip(groups[number][1], found, strict=True):
             kernel.model = decode_model(blob)
             if store is not None:
                 fresh.append((keys[kernel.id], blob))

@@ -65,13 +65,14 @@ def load(files: Sequence[Source], *, jobs: int, cache: bool, engine: str, progre
             known.append(facts)
             stats.cached += 1
     fresh: list[tuple[bytes, bytes]] = []
-    for done, (item, outcome) in enumerate(_extract_all(missing, jobs, store is not None)):
+    sizes = [len(item[2]) for item in missing]
+    for done, (number, outcome) in enumerate(spread(_facts if store is None else _encoded, missing, sizes, jobs, POOL_BYTES)):
         progress("reading", done, len(missing))
         if isinstance(outcome, RunError):
             errors.append(outcome)
             continue
         if isinstance(outcome, bytes):
-            fresh.append((item[3], outcome))
+            fresh.append((missing[number][3], outcome))
             outcome = decode_facts(outcome)
         stats.parsed += 1
         known.append(outcome)
@@ -80,6 +81,7 @@ def load(files: Sequence[Source], *, jobs: int, cache: bool, engine: str, progre
             store.put(fresh)
         store.close()
     progress("joining", 0, 0)
+    errors.sort(key=lambda error: error.path)  # they come as workers finish
     return Project(known, engine=engine, errors=errors, stats=stats, jobs=jobs, cache=cache)
 
 
@@ -93,11 +95,6 @@ def _decoded(blob: bytes) -> FileFacts | None:
 #: path, module, bytes, key
 Work = tuple[str, str, bytes, bytes]
 Outcome = FileFacts | bytes | RunError
-
-
-def _extract_all(items: list[Work], jobs: int, wire: bool) -> list[tuple[Work, Outcome]]:
-    outcomes = spread(_encoded if wire else _facts, items, [len(item[2]) for item in items], jobs, POOL_BYTES)
-    return list(zip(items, outcomes, strict=True))
 
 
 def _facts(item: Work) -> Outcome:

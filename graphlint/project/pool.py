@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -14,8 +14,10 @@ Result = TypeVar("Result")
 _shared: tuple[Callable[[Any], Any], Sequence[Any]] = (lambda item: item, ())
 
 
-def spread(function: Callable[[Item], Result], items: Sequence[Item], sizes: Sequence[int], jobs: int, worth: int) -> list[Result]:
-    """`function` of every item, in order; results must be picklable.
+def spread(
+    function: Callable[[Item], Result], items: Sequence[Item], sizes: Sequence[int], jobs: int, worth: int
+) -> Iterator[tuple[int, Result]]:
+    """(number of the item, `function` of it) for every item, as they come; results must be picklable.
 
     `jobs` 0 means one process a core. When the `sizes` together are less than `worth`, a pool would cost more than it saves and the work is
     done here.
@@ -23,18 +25,17 @@ def spread(function: Callable[[Item], Result], items: Sequence[Item], sizes: Seq
     global _shared
     count = jobs or os.cpu_count() or 1
     if count <= 1 or len(items) < 2 or sum(sizes) < worth or "fork" not in multiprocessing.get_all_start_methods():
-        return [function(item) for item in items]
+        yield from ((number, function(item)) for number, item in enumerate(items))
+        return
     order = sorted(range(len(items)), key=lambda i: -sizes[i])
-    results: dict[int, Result] = {}
     _shared = (function, items)
     gc.freeze()
     try:
         with multiprocessing.get_context("fork").Pool(count, initializer=gc.disable) as pool:
-            results.update(pool.imap_unordered(_call, order, chunksize=4))
+            yield from pool.imap_unordered(_call, order, chunksize=4)
     finally:
         _shared = (lambda item: item, ())
         gc.unfreeze()
-    return [results[i] for i in range(len(items))]
 
 
 def _call(number: int) -> tuple[int, Any]:

@@ -66,7 +66,8 @@ class Timelines:
         self.expander = expander
         self.buffers = buffers
         self.regions = regions
-        self._memo: dict[Root, list[Access]] = {}
+        self._memo: dict[tuple[str, str | None], list[Access]] = {}
+        self._roots: list[Root] | None = None
         self._callers: dict[str, set[str]] | None = None
 
     def callers(self) -> dict[str, set[str]]:
@@ -96,6 +97,8 @@ class Timelines:
 
     def roots(self) -> list[Root]:
         """Per-step functions that no other per-step function calls."""
+        if self._roots is not None:
+            return self._roots
         callers = self.callers()
         found: list[Root] = []
         for function in self.index.functions.values():
@@ -105,13 +108,16 @@ class Timelines:
             if callers.get(function.id):
                 continue
             found.extend(Root(function, cls) for cls in self.index.dynamic_classes(function))
+        self._roots = found
         return found
 
     def of(self, root: Root) -> list[Access]:
         """Accesses of a root in execution order."""
-        if root not in self._memo:
-            self._memo[root] = self.accesses(self.expander.of(root.function.id, root.self_class), root.function, root.self_class)
-        return self._memo[root]
+        key = (root.function.id, root.self_class)  # a definition holds all its facts: it is no cheap key itself
+        known = self._memo.get(key)
+        if known is None:
+            known = self._memo[key] = self.accesses(self.expander.of(*key), root.function, root.self_class)
+        return known
 
     def accesses(self, effects: list[Effect], function: FunctionDef, cls: str | None) -> list[Access]:
         """Effects as accesses to buffers; those on values that are no buffer drop out."""
