@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -36,7 +37,10 @@ class Run(msgspec.Struct, frozen=True):
 
 
 def measure(package: Path, runs: int = 3) -> list[Timing]:
-    """Cold, warm and one-file runs on a package, and the bare start of the command. A cold run begins without any cache."""
+    """Cold, warm and one-file runs on a package, and the bare start of the command. A cold run begins without any cache.
+
+    The parser alone is timed beside them: what it takes tells how fast the machine is.
+    """
     check = ("check", package.name, "--exit-zero", "--output-format", "json")
     rows = []
     with tempfile.TemporaryDirectory(prefix="graphlint-timing-") as scratch:
@@ -48,8 +52,28 @@ def measure(package: Path, runs: int = 3) -> list[Timing]:
         if (package.parent / one[1]).is_file():
             timed(one, package.parent, warm)
             rows.append(_summary("one file, warm", [timed(one, package.parent, warm) for _ in range(runs)]))
+        parsing = [parsing_seconds(package) for _ in range(runs)]
+        rows.append(_summary("(ast.parse of every file)", [Run(seconds, 0.0) for seconds in parsing]))
         rows.append(_summary("--version", [timed(("--version",), package.parent, warm) for _ in range(runs)]))
     return rows
+
+
+_PARSE = """
+import ast, pathlib, sys, warnings
+warnings.simplefilter("ignore")
+for path in pathlib.Path(sys.argv[1]).rglob("*.py"):
+    try:
+        ast.parse(path.read_bytes())
+    except SyntaxError:
+        pass
+"""
+
+
+def parsing_seconds(package: Path) -> float:
+    """Wall time of `ast.parse` over every file of a package, in a process of its own: the unit that makes machines comparable."""
+    start = time.perf_counter()
+    subprocess.run([sys.executable, "-c", _PARSE, str(package)], check=True)
+    return time.perf_counter() - start
 
 
 def timed(arguments: Sequence[str], folder: Path, cache: Path) -> Run:

@@ -86,6 +86,33 @@ class RunError(msgspec.Struct, frozen=True):
     line: int = 0
 
 
+class Strip(msgspec.Struct, frozen=True):
+    """Lanes of one step that was run: `live` ones first, padded ones up to `padded`, those of `faulty` wrong."""
+
+    label: str
+    live: int
+    padded: int
+    faulty: tuple[int, ...] = ()
+    text: str = ""
+
+
+class Proof(msgspec.Struct, frozen=True):
+    """What running a finding's kernel showed: `result` in a word, why, and the steps that tell."""
+
+    result: str
+    reason: str
+    strips: tuple[Strip, ...] = ()
+
+
+class Grid(msgspec.Struct, frozen=True):
+    """A table beside the findings. A cell is its text and a tone: good, part, bad or none."""
+
+    title: str
+    legend: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[tuple[str, str], ...], ...]
+
+
 class Stats(msgspec.Struct):
     """Counts of one run."""
 

@@ -14,7 +14,7 @@ from graphlint.baseline.file import read
 from graphlint.baseline.match import Matched, match
 from graphlint.changes import since as changes_since
 from graphlint.deployments import deployment_findings
-from graphlint.finding import CONFIDENCES, SEVERITIES, Confidence, Finding, Report, RunError, Severity
+from graphlint.finding import CONFIDENCES, SEVERITIES, Confidence, Finding, Grid, Proof, Report, RunError, Severity
 from graphlint.fingerprints import set_fingerprints
 from graphlint.registry import Registry
 from graphlint.scope import find_context, find_scope, matching
@@ -64,6 +64,10 @@ class Outcome(msgspec.Struct):
     unreported: list[tuple[Finding, str]] = []
     #: configuration files that start a server
     configured: int = 0
+    #: fingerprint of a finding -> what running its kernel showed
+    proofs: dict[str, Proof] = {}
+    #: what a page shows of the engine as a whole
+    grids: list[Grid] = []
 
     def fails(self) -> bool:
         """Whether a finding reaches the failing severity."""

@@ -18,6 +18,7 @@ from graphlint.report.summary import counted
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
+    from graphlint.finding import Grid
     from graphlint.runner import Outcome
     from graphlint.source.files import SourceFile
 
@@ -132,7 +133,7 @@ def command(
             if confirm:
                 from graphlint.cli.probing import confirm_confidence
 
-                confirm_confidence(outcome.report.findings)
+                outcome.proofs = confirm_confidence(outcome.report.findings)
                 outcome.keep_sure(options.min_confidence)
         if diff:
             ctx.exit(0 if exit_zero else 2 if outcome.report.errors else 1 if outcome.fails() else 0)
@@ -142,7 +143,10 @@ def command(
     if nothing_there:
         message = "no Python file found here (hidden, git-ignored and virtual-environment folders are skipped)"
         outcome.report.errors.extend(RunError(path, "io", message) for path in outcome.discovery.empty)
-    _write(ctx, outcome, [one for several in outputs for one in several] or [("text", None)], statistics)
+    chosen_outputs = [one for several in outputs for one in several] or [("text", None)]
+    if any(name == "html" for name, _ in chosen_outputs):
+        outcome.grids = _support(targets)
+    _write(ctx, outcome, chosen_outputs, statistics)
     fresh = _tend_baseline(ctx, outcome, stale_baseline, on_disk=not given)
     if outcome.discovery.missing or nothing_there:
         ctx.exit(2)
@@ -171,6 +175,20 @@ def _tend_baseline(ctx: click.Context, outcome: Outcome, policy: str, *, on_disk
         raise click.UsageError(str(error), ctx) from None
     click.echo(f"{file}: removed {count}, gone from the code", err=True)
     return True
+
+
+def _support(targets: list[str]) -> list[Grid]:
+    """The graph support of the attention backends of each checkout among `targets`, for a page."""
+    from graphlint.config.matrix import UnknownRelease, load_matrix
+    from graphlint.config.matrix_render import grid
+
+    def one(target: str) -> list[Grid]:
+        try:
+            return [grid(load_matrix(target))]
+        except UnknownRelease:
+            return []
+
+    return [table for target in targets if os.path.isdir(target) for table in one(target)]
 
 
 def _standard_input(name: str | None, paths: tuple[str, ...]) -> list[SourceFile]:

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 if TYPE_CHECKING:
-    from graphlint.finding import Finding
+    from graphlint.finding import Finding, Proof
     from graphlint.validate.sandbox import Limits
     from graphlint.validate.verdict import Verdict
     from graphlint.validate.warm import WarmJail
@@ -67,8 +67,9 @@ def read_source(path: str) -> str | None:
         return None
 
 
-def confirm_confidence(findings: Sequence[Finding]) -> None:
+def confirm_confidence(findings: Sequence[Finding]) -> dict[str, Proof]:
     """Runs the kernels of findings on the CPU: what is confirmed becomes high, what is refuted low; the rest stays, and says why.
+    What was seen comes back by fingerprint.
 
     Findings about host code stay as they are: a reproduction says nothing about this very code.
     """
@@ -78,10 +79,11 @@ def confirm_confidence(findings: Sequence[Finding]) -> None:
 
     kernels = [finding for finding in findings if finding.rule in KERNEL]
     if not kernels:
-        return
+        return {}
     missing = missing_packages("cpu")
     if missing:
         raise click.UsageError(f"--confirm needs {', '.join(missing)}: pip install 'vllm-graphlint[validate]'")
+    proofs: dict[str, Proof] = {}
     with warm_jail() as warm:
         for finding, verdict in verdicts(kernels, Probe(device="cpu", limits=Limits(seconds=60), quick=True), warm):
             if verdict.result == "confirmed":
@@ -89,3 +91,14 @@ def confirm_confidence(findings: Sequence[Finding]) -> None:
             elif verdict.result == "refuted":
                 finding.confidence = "low"
             click.echo(f"{verdict.result}: {finding.path}:{finding.line} {finding.rule}: {verdict.reason}", err=True)
+            proofs[finding.fingerprint] = _proof(verdict)
+    return proofs
+
+
+def _proof(verdict: Verdict) -> Proof:
+    from graphlint.finding import Proof, Strip
+    from graphlint.validate.render import telling
+
+    shown = telling(verdict.observations)
+    strips = tuple(Strip(seen.variant, seen.live, seen.padded, tuple(seen.lanes), f"{seen.case}: {seen.text}") for seen in shown)
+    return Proof(verdict.result, verdict.reason, strips)

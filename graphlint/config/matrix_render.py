@@ -7,11 +7,13 @@ from typing import Any
 
 from graphlint.config.matrix import Change, Matrix, Row, condition_text
 from graphlint.config.modes import LETTER
+from graphlint.finding import Grid
 
 _LEGEND = (
     "A = ALWAYS, U = UNIFORM_BATCH, S = UNIFORM_SINGLE_TOKEN_DECODE, N = NEVER; several where a condition decides. "
     "Results assume compilation mode VLLM_COMPILE and default splitting ops; speculative: two or more tokens per request."
 )
+_TONES = {"A": "good", "U": "good", "S": "part", "N": "bad", "-": "", "?": ""}
 _COLOURS = {"A": "#b7e4c7", "U": "#d8f3dc", "S": "#fff3bf", "N": "#ffc9c9", "-": "#e9ecef", "?": "#e9ecef"}
 
 
@@ -114,6 +116,15 @@ def matrix_json(matrix: Matrix) -> dict[str, Any]:
         "environment": list(tables.env),
         "speculative_methods": list(tables.methods),
     }
+
+
+def grid(matrix: Matrix) -> Grid:
+    """The matrix as a table for a page: a row a backend, coloured by how much of a mode is left."""
+    rows = []
+    for row in matrix.rows:
+        worst = next((letter for letter in "NSUA" if letter in row.letters), "-")
+        rows.append(((row.name, ""), (row.letters, _TONES[worst]), *((cell, _class(cell)) for cell in _cells(row)[2:])))
+    return Grid(f"CUDA-graph support of {matrix.source}", _LEGEND, tuple(_HEAD), tuple(rows))
 
 
 def render_html(matrix: Matrix) -> str:

@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from graphlint import __version__
-from graphlint.finding import SEVERITIES, Finding, Witness
+from graphlint.finding import SEVERITIES, Finding, Grid, Proof, Witness
 from graphlint.report.excerpt import RAIL, ROW, Row, excerpt, rail
 from graphlint.report.prose import inline, to_html
 from graphlint.report.summary import summary
@@ -40,6 +40,7 @@ def render(outcome: Outcome, *, color: bool) -> str:
         _controls() if count > 1 else "",
         f"<main id=findings>{''.join(_finding(finding, number, outcome) for number, finding in enumerate(report.findings, 1))}</main>",
         "" if count else "<p class=clean>No problems found.</p>",
+        "".join(_grid(grid) for grid in outcome.grids),
         _rules(outcome),
         f"<footer>graphlint {escape(__version__)}</footer>",
     ]
@@ -137,6 +138,9 @@ def _finding(finding: Finding, number: int, outcome: Outcome) -> str:
         parts.append(f"<ol class=trace>{items}</ol>")
     if finding.witness is not None:
         parts.append(_witness(finding.witness))
+    proof = outcome.proofs.get(finding.fingerprint)
+    if proof is not None:
+        parts.append(_proof(proof))
     if finding.fix is not None:
         kind = {"safe": "Safe fix", "unsafe": "Unsafe fix", "display": "Suggestion"}[finding.fix.applicability]
         edits = "".join(f"<pre class=edit>{escape(edit.text.strip(chr(10)))}</pre>" for edit in finding.fix.edits if edit.text.strip())
@@ -169,6 +173,33 @@ def _witness(witness: Witness) -> str:
         strips.append(f"<tr><th>step {number}</th><td class=cells>{cells}{more}</td><td>{escape(text + mode)}</td></tr>")
     table = f"<table class=schedule>{''.join(strips)}</table>" if strips else ""
     return f"<div class=witness><b>Example.</b> {inline(witness.text)}{table}</div>"
+
+
+def _proof(proof: Proof) -> str:
+    """What the kernel did when it was run, a strip of lanes a variant: faulty lanes are marked."""
+    rows = []
+    for strip in proof.strips:
+        lanes = max(strip.live, strip.padded)
+        cells = "".join(
+            f'<b class="{"stale" if lane in strip.faulty else "live" if lane < strip.live else "padded"}"></b>'
+            for lane in range(min(lanes, MAX_LANES))
+        )
+        more = f"<span>+{lanes - MAX_LANES}</span>" if lanes > MAX_LANES else ""
+        rows.append(f"<tr><th>{escape(strip.label)}</th><td class=cells>{cells}{more}</td><td>{escape(strip.text)}</td></tr>")
+    table = f"<table class=schedule>{''.join(rows)}</table>" if rows else ""
+    return f'<div class="proof {escape(proof.result)}"><b>Run: {escape(proof.result)}.</b> {inline(proof.reason)}{table}</div>'
+
+
+def _grid(grid: Grid) -> str:
+    head = "".join(f"<th>{escape(text)}</th>" for text in grid.head)
+    rows = "".join(
+        "<tr>" + "".join(f'<td class="{tone}">{escape(text).replace("_", "_<wbr>")}</td>' for text, tone in row) + "</tr>"
+        for row in grid.rows
+    )
+    return (
+        f"<section class=grid><details><summary>{escape(grid.title)}</summary><p>{escape(grid.legend)}</p>"
+        f"<div class=scroll><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div></details></section>"
+    )
 
 
 def _rules(outcome: Outcome) -> str:

@@ -34,7 +34,7 @@ def as_text(verdicts: list[Verdict], verbose: bool = False) -> str:
         lines = [head + (f"  ({_FIX[verdict.fix]})" if _FIX[verdict.fix] else "")]
         lines += textwrap.wrap(verdict.title, width, initial_indent="  ", subsequent_indent="  ") if verdict.title else []
         lines += textwrap.wrap(verdict.reason, width, initial_indent="  ", subsequent_indent="  ")
-        lines += _table(verdict.observations if verbose else _telling(verdict.observations), width)
+        lines += _table(verdict.observations if verbose else telling(verdict.observations), width)
         lines += [f"  {line}" for line in verdict.sanitizer.splitlines()]
         if verdict.evidence:
             seen = verdict.evidence
@@ -51,8 +51,8 @@ def as_text(verdicts: list[Verdict], verbose: bool = False) -> str:
     return "\n\n".join(blocks)
 
 
-def _telling(observations: list[Observation]) -> list[Observation]:
-    """The first schedule with a fault, and each other variant on that schedule."""
+def telling(observations: list[Observation]) -> list[Observation]:
+    """The first schedule with a fault, and each other variant on that schedule; without a fault the first schedule."""
     first = next((seen for seen in observations if seen.fault), None)
     if first is None:
         return observations[:1]

@@ -11,7 +11,7 @@ import pytest
 from bench.checker import Checker, run_raw
 from bench.floors import load_floors
 from bench.releases import Release, package_dir
-from bench.timing import timed
+from bench.timing import parsing_seconds, timed
 from bench.triage import compare, load_entries
 
 pytestmark = pytest.mark.ecosystem
@@ -55,11 +55,15 @@ def test_the_report_does_not_depend_on_jobs_cache_or_run() -> None:
     assert {**warm, "stats": one["stats"]} == one
 
 
+#: what `ast.parse` alone took for the package where the goal was set: 10 s for a cold run and 1 s for a warm one
+PARSING = 3.8
+
+
 def test_cold_and_warm_runs_are_quick(tmp_path: Path) -> None:
-    folder = package_dir(LATEST).parent
-    cold = [timed(CHECK, folder, tmp_path / f"cache-{number}") for number in range(2)]
-    warm = [timed(CHECK, folder, tmp_path / "cache-0") for _ in range(3)]
-    # The goal is 10 s and 1 s on two idle cores (`python -m bench timing` measures); machines differ by a factor of three, so what is
-    # held here is the order of magnitude, and that a warm run costs a fraction of a cold one.
-    assert min(run.seconds for run in cold) <= 60
-    assert min(run.seconds for run in warm) <= 0.25 * min(run.seconds for run in cold)
+    """The goal holds for a machine of a certain speed: on one that parses half as fast, runs may take twice as long."""
+    package = package_dir(LATEST)
+    slowness = max(1.0, parsing_seconds(package) / PARSING)
+    cold = [timed(CHECK, package.parent, tmp_path / f"cache-{number}") for number in range(2)]
+    warm = [timed(CHECK, package.parent, tmp_path / "cache-0") for _ in range(3)]
+    assert min(run.seconds for run in cold) <= 10 * slowness
+    assert min(run.seconds for run in warm) <= 1 * slowness

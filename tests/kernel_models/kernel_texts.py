@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 
 from graphlint.facts.expr import show
-from graphlint.facts.kernels import KernelModel, Segment
 from graphlint.facts.jit import is_kernel
+from graphlint.facts.kernels import KernelModel, Segment
 from graphlint.kernel_models import build
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "triton"

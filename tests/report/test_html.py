@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from graphlint import registry
-from graphlint.finding import Finding, Report, Stats
+from graphlint.finding import Finding, Grid, Proof, Report, Stats, Strip
 from graphlint.report import html
 from graphlint.report.prose import inline, to_html
 from graphlint.runner import Outcome
@@ -50,6 +50,28 @@ def test_rows_steps_and_schedule(outcome):
     assert "<code>engine/old.py:4</code> does not parse" in page
 
 
+def test_what_a_run_showed_stands_with_its_finding(outcome):
+    proved, other = outcome.report.findings[1], outcome.report.findings[0]
+    strips = (Strip("as it is", 3, 4, (3,), "12 then 3 <stale>"), Strip("fixed", 3, 4))
+    outcome.proofs = {proved.fingerprint: Proof("confirmed", "lane 3 holds `7`", strips)}
+    articles = html.render(outcome, color=False).split("<article ")[1:]
+    assert [one for one in articles if "class=\"proof" in one] == [one for one in articles if f'data-rule="{proved.rule}"' in one]
+    (shown,) = [one[one.index('class="proof'):] for one in articles if 'class="proof' in one]
+    assert "Run: confirmed.</b> lane 3 holds <code>7</code>" in shown
+    assert shown.count('<b class="live">') == 6
+    assert (shown.count('<b class="stale">'), shown.count('<b class="padded">')) == (1, 1)
+    assert "12 then 3 &lt;stale&gt;" in shown
+    assert other.fingerprint not in outcome.proofs
+
+
+def test_the_support_of_the_engine_stands_below(outcome):
+    outcome.grids = [Grid("Support of <x>", "A = ALWAYS", ("backend", "FULL"), ((("FLASH_ATTN", ""), ("NONE", "bad")),))]
+    page = html.render(outcome, color=False)
+    assert "<summary>Support of &lt;x&gt;</summary>" in page
+    assert '<td class="">FLASH_<wbr>ATTN</td><td class="bad">NONE</td>' in page
+    assert page.index("<section class=grid>") > page.index("<main id=findings>")
+
+
 def test_prose():
     text = "# T\n\nOne `a < b`\nparagraph.\n\n## What\n- x\n  y\n- z\n\n    code\n\n    more\n\n```\nfenced <\n```\n"
     assert to_html(text, below=1) == (
@@ -68,12 +90,17 @@ def test_a_clean_run_says_so():
 @in_browser
 def test_in_chromium_on_a_phone_and_on_a_desk(outcome, tmp_path):
     outcome.rules = registry.load()
+    wide = tuple((f"COLUMN_{number}_OF_MANY", "part") for number in range(9))
+    outcome.grids = [Grid("Support", "legend", tuple(text for text, _ in wide), (wide,))]
+    outcome.proofs = {outcome.report.findings[1].fingerprint: Proof("confirmed", "seen", (Strip("as it is", 3, 64, (3,), "text"),))}
     page = tmp_path / "report.html"
     page.write_text(html.render(outcome, color=False), "utf-8")
     with browser(page, 390) as driver:
+        driver.execute_script("document.querySelector('.grid details').open = true")
         assert driver.execute_script("return document.documentElement.scrollWidth") <= 390
         sizes = driver.execute_script(
-            "return [...document.querySelectorAll('article,table,h3')].map(e => e.getBoundingClientRect()).map(r => [r.left, r.right])"
+            "return [...document.querySelectorAll('article,article table,h3,.grid details,.scroll')]"
+            ".map(e => e.getBoundingClientRect()).map(r => [r.left, r.right])"
         )
         assert all(left >= 0 and right <= 390 for left, right in sizes)
         # the dots of the drawing stand beside the labels of their steps
