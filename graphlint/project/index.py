@@ -63,6 +63,7 @@ class Index:
         self.subclasses: dict[str, list[str]] = defaultdict(list)
         self._mro: dict[str, tuple[str, ...]] = {}
         self._resolved: dict[tuple[str, str], tuple[str, str] | None] = {}
+        self._top_level: dict[str, list[tuple[str, str]]] | None = None
         #: bare name -> ids of functions of that name
         self.by_name: dict[str, list[str]] = defaultdict(list)
         for file in self.files.values():
@@ -129,13 +130,29 @@ class Index:
                 if found is not None:
                     return found
             submodule = self.module(f"{source}.{attribute}")
-            return ("module", submodule) if submodule else ("external", f"{source}.{attribute}")
+            if submodule is not None:
+                return "module", submodule
+            return self._handed_on(source, attribute, module) or ("external", f"{source}.{attribute}")
         if name in self._assigns.get(module, {}):
             value = strip(self._assigns[module][name])
             if value[0] == "global" and value[1] != name:
                 return self.lookup(value[1], module)
             return "value", here
         return None
+
+    def _handed_on(self, source: str, name: str, module: str) -> tuple[str, str] | None:
+        """What a module of the same package that was not read may have imported from elsewhere: the only definition of that name."""
+        if self.module(source) is not None or source.split(".")[0] not in module.split("."):
+            return None
+        if self._top_level is None:
+            self._top_level = defaultdict(list)
+            for kind, definitions in (("kernel", self.kernels), ("class", self.classes), ("function", self.functions)):
+                for definition in definitions:
+                    qualname = definition.split(":", 1)[1]
+                    if "." not in qualname and (kind == "kernel" or definition not in self.kernels):
+                        self._top_level[qualname].append((kind, definition))
+        found = self._top_level.get(name, [])
+        return found[0] if len(found) == 1 else None
 
     def value(self, name: str, module: str) -> Expr | None:
         """The module-level value of a name, through imports."""
