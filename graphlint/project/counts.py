@@ -29,7 +29,7 @@ class Counts:
         self.views = views
         self.engine = engine
         self.captured: set[str] = set()
-        self._memo: dict[tuple[Expr, str | None, Bias, str], Extent] = {}
+        self._memo: dict[tuple[int, str | None, Bias, str], tuple[Expr, Extent]] = {}
         self._fields: dict[tuple[str, str], list[tuple[FunctionDef, Expr]]] | None = None
         self._lengths: dict[tuple[str, str, int, Bias], Extent] = {}
 
@@ -44,13 +44,14 @@ class Counts:
         """Extent of a count expression as code of `module` computes it."""
         if expr is None:
             return Extent.unknown()
-        key = (expr, self_class, bias, module)
+        key = (id(expr), self_class, bias, module)  # as in `Types.of`: no deep hashing
         known = self._memo.get(key)
-        if known is None:
-            self._memo[key] = Extent.unknown()
-            known = self._of(expr, self_class, module, bias, 0)
-            self._memo[key] = known
-        return known
+        if known is not None:
+            return known[1]
+        self._memo[key] = (expr, Extent.unknown())
+        extent = self._of(expr, self_class, module, bias, 0)
+        self._memo[key] = (expr, extent)
+        return extent
 
     def _of(self, expr: Expr, cls: str | None, module: str, bias: Bias, depth: int) -> Extent:
         if depth > _DEPTH:

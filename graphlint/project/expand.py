@@ -32,6 +32,8 @@ class Expander:
         self._prepare = prepare
         self._memo: dict[tuple[str, str | None], list[Effect]] = {}
         self._active: set[tuple[str, str | None]] = set()
+        #: functions whose summary does not show all that they call: no steps, whatever their names
+        self.cut: set[str] = set()
 
     def of(self, function_id: str, self_class: str | None, depth: int = 0) -> list[Effect]:
         """Effects of a function and of what it calls."""
@@ -49,7 +51,7 @@ class Expander:
                 if item.kind != "rebind" and written.matters(item.target, self_class):
                     out.append(item)
             elif len(out) >= MAX_EFFECTS:
-                continue
+                self.cut.add(function_id)
             elif isinstance(item, Launch):
                 if written.touches(item, self_class):
                     out.extend(kernel_effects(item, lambda target: written.matters(target, self_class)))

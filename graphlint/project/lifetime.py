@@ -247,11 +247,11 @@ def covers(cover: Access, write: Access, reader: Access, late: list[Access]) -> 
     fills = cover.effect.kind in ("write", "fill") or cover.effect.how in _CHOSEN_FILLS
     if not fills or cover.effect.mirror or (cover.root is not write.root and runs_once(_function_name(cover))):
         return False
-    if cover.whole:
-        return not excluded(cover, reader)
-    if cover.axis != write.axis and cover.axis != reader.axis:
+    if excluded(cover, reader) or (cover.root is write.root and excluded(cover, write)):
         return False
-    if excluded(cover, reader):
+    if cover.whole:
+        return True
+    if cover.axis != write.axis and cover.axis != reader.axis:
         return False
     if cover.effect.kind == "write" and cover.hi_expr is not None and write.hi_expr is not None and _same(cover.hi_expr, write.hi_expr):
         return False

@@ -11,7 +11,7 @@ from graphlint.project.buffers import Buffer, Buffers
 from graphlint.project.counts import Bias, Counts
 from graphlint.project.effect import CallSite, Effect
 from graphlint.project.effects import Effects
-from graphlint.project.expand import Expander
+from graphlint.project.expand import MAX_DEPTH, Expander
 from graphlint.project.index import FunctionDef, Index
 from graphlint.project.regions import Regions, runs_once
 from graphlint.project.types import Types
@@ -96,20 +96,52 @@ class Timelines:
         )
 
     def roots(self) -> list[Root]:
-        """Per-step functions that no other per-step function calls."""
-        if self._roots is not None:
-            return self._roots
-        callers = self.callers()
-        found: list[Root] = []
-        for function in self.index.functions.values():
-            fact = function.fact
-            if fact.opaque or runs_once(fact.name) or (fact.parent is not None and not fact.name.startswith("<lambda")):
-                continue
-            if callers.get(function.id):
-                continue
-            found.extend(Root(function, cls) for cls in self.index.dynamic_classes(function))
-        self._roots = found
-        return found
+        """Per-step functions that no other per-step function calls, and those that are too far below one to be seen from it."""
+        if self._roots is None:
+            callees: dict[str, list[str]] = defaultdict(list)
+            for callee, callers in self.callers().items():
+                for caller in callers:
+                    callees[caller].append(callee)
+            steps = [function.id for function in self.index.functions.values() if self._may_be_root(function)]
+            found = [one for one in steps if not self.callers().get(one)]
+            seen: dict[str, int] = {}
+            self._descend(found, callees, seen)
+            while unseen := [one for one in steps if one not in seen]:
+                below = [one for one in unseen if any(caller in seen for caller in self.callers()[one])] or unseen[:1]
+                found.extend(below)
+                self._descend(below, callees, seen)
+            self._roots = [Root(self.index.functions[one], cls) for one in self._whole(found, callees) for cls in self._classes(one)]
+        return self._roots
+
+    def _whole(self, tops: list[str], callees: dict[str, list[str]]) -> list[str]:
+        """`tops`, but what they call instead of those whose summary is cut short: a scheduler's loop is no step."""
+        found: dict[str, None] = {}
+        work = list(reversed(tops))
+        while work:
+            one = work.pop()
+            if one not in found:
+                found[one] = None
+                for cls in self._classes(one):
+                    self.expander.of(one, cls)
+                if one in self.expander.cut:
+                    work.extend(callees.get(one, ()))
+        return [one for one in found if one not in self.expander.cut]
+
+    def _classes(self, function: str) -> list[str | None]:
+        return self.index.dynamic_classes(self.index.functions[function])
+
+    @staticmethod
+    def _may_be_root(function: FunctionDef) -> bool:
+        fact = function.fact
+        return not (fact.opaque or runs_once(fact.name) or (fact.parent is not None and not fact.name.startswith("<lambda")))
+
+    def _descend(self, tops: list[str], callees: dict[str, list[str]], seen: dict[str, int]) -> None:
+        """Notes every function that a summary of one of `tops` includes, with the depth it is included at."""
+        level = tops
+        for depth in range(MAX_DEPTH + 1):
+            for one in level:
+                seen[one] = depth
+            level = sorted({callee for one in level for callee in callees.get(one, ()) if seen.get(callee, MAX_DEPTH + 1) > depth + 1})
 
     def of(self, root: Root) -> list[Access]:
         """Accesses of a root in execution order."""

@@ -15,17 +15,19 @@ class Types:
 
     def __init__(self, index: Index) -> None:
         self.index = index
-        self._memo: dict[tuple[Expr, str | None], str | None] = {}
+        self._memo: dict[tuple[int, str | None], tuple[Expr, str | None]] = {}
 
     def of(self, expr: Expr, self_class: str | None = None, depth: int = 0) -> str | None:
         """Class id of the value of `expr`; `self_class` is the dynamic class of `self` in the function at hand."""
         if depth > _DEPTH:
             return None
-        key = (expr, self_class)
-        if key in self._memo:
-            return self._memo[key]
-        self._memo[key] = None
-        self._memo[key] = result = self._of(expr, self_class, depth + 1)
+        key = (id(expr), self_class)  # hashing an expression walks all of it, shared parts again and again
+        known = self._memo.get(key)
+        if known is not None:
+            return known[1]
+        self._memo[key] = (expr, None)
+        result = self._of(expr, self_class, depth + 1)
+        self._memo[key] = (expr, result)
         return result
 
     def _of(self, expr: Expr, self_class: str | None, depth: int) -> str | None:

@@ -46,6 +46,8 @@ KEEPS_STORAGE = SAME_STORAGE | {"narrow", "values", "get", "items"}
 #: functions whose result has the elements of their last argument
 SAME_ELEMENTS = frozenset({"tuple", "list", "reversed", "sorted", "cast", "enumerate", "zip"})
 _DEPTH = 16
+#: nodes of the call whose result owns a buffer; what is larger says nothing to a reader
+_LARGEST_OWNER = 16
 
 
 class View(NamedTuple):
@@ -191,7 +193,7 @@ class Views:
         if base[0] == "if":
             return self.of_path(base[2], self_class, depth + 1)
         if base[0] == "call":
-            return base if self.types.of(base, self_class) is not None and len(str(base)) < 400 else None
+            return base if self.types.of(base, self_class) is not None and _at_most(base, _LARGEST_OWNER) else None
         return None
 
     def _index(self, expr: Expr, self_class: str | None, depth: int) -> View | None:
@@ -342,6 +344,19 @@ class Views:
         if not values or len(values) > 3:
             return None
         return Substitution(mapping)(values[-1] if len(values) == 1 else ("phi", *values))
+
+
+def _at_most(expr: Expr, limit: int) -> bool:
+    """The expression has no more nodes than that, shared ones counted each time (which may be very many: it is left early)."""
+    stack = [expr]
+    count = 0
+    while stack:
+        node = stack.pop()
+        count += 1
+        if count > limit:
+            return False
+        stack.extend(children(node))
+    return True
 
 
 def find_data_ptr(expr: Expr) -> Expr | None:

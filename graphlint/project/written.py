@@ -30,7 +30,7 @@ class Written:
         self.names: set[str] = set()
         self.carriers: set[Expr] = set()
         self._targets: set[Expr] = set()
-        self._found: dict[Place, list[Expr]] = {}
+        self._found: dict[tuple[int, str | None], tuple[Expr, list[Expr]]] = {}
         launches: list[tuple[Launch, str | None]] = []
         calls: list[tuple[CallSite, str | None]] = []
         for function in index.functions.values():
@@ -84,13 +84,13 @@ class Written:
             return [holder for part in (root[2:] if op == "if" else root[1:]) for holder in self._holders(part, self_class)]
         if op not in ("call", "list", "tuple"):
             return []
-        key = (target, self_class)
+        key = (id(target), self_class)
         known = self._found.get(key)
         if known is None:
             view = self.views.of(target, self_class)  # through getters and displays
-            known = [origin(view.path)] if view is not None else [root] if self._asks_parameter(root) else []
-            self._found[key] = known
-        return known
+            found = [origin(view.path)] if view is not None else [root] if self._asks_parameter(root) else []
+            known = self._found[key] = (target, found)
+        return known[1]
 
     def _asks_parameter(self, call: Expr) -> bool:
         """A method of an object that only the caller knows."""

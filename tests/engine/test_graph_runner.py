@@ -14,14 +14,15 @@ def test_the_runner_as_it_stands_is_silent(check):
 
 
 @pytest.mark.parametrize(("edits", "buffers"), [
-    pytest.param({"self.input_ids[raw_num_token:].zero_()": "pass"}, ["input_ids"], id="element-of-a-list-display"),
+    pytest.param({"self.mrope_positions[raw_num_token:].zero_()": "pass"}, ["mrope_positions"], id="element-of-a-list-display"),
     pytest.param({"            self.out_cache_loc.zero_()": "            pass"}, ["out_cache_loc"], id="element-appended-to-the-list"),
     pytest.param({"            self.seq_lens.fill_(1)": "            pass"}, ["seq_lens"], id="filled-before-when-padded"),
     pytest.param({"self.req_pool_indices[raw_bs:].zero_()": "pass"}, ["req_pool_indices"], id="read-by-the-planner"),
     pytest.param({"self.positions[raw_num_token:].zero_()": "pass"}, ["positions"], id="read-by-the-captured-forward"),
     pytest.param({"            self.seq_lens_cpu.fill_(1)": "            pass"}, ["seq_lens_cpu"], id="host-twin"),
     pytest.param(
-        {"self.positions[raw_num_token:].zero_()": "pass", "self.input_ids[raw_num_token:].zero_()": "pass"}, ["input_ids", "positions"],
+        {"self.positions[raw_num_token:].zero_()": "pass", "self.mrope_positions[raw_num_token:].zero_()": "pass"},
+        ["mrope_positions", "positions"],
         id="two",
     ),
 ])
@@ -85,7 +86,7 @@ def test_every_way_to_ask_for_capture_makes_its_readers_padded(check, form):
 def test_what_stands_in_the_capturing_block_itself_is_captured(check):
     broken = check("graph_runner", {
         "out = self.run_once(bs, num_token)": "out = self.model_runner.model.forward(self.buffers.positions[:num_token])",
-        "buffers.input_ids[:num_token], buffers.positions[:num_token], ": "buffers.input_ids[:num_token], ",
+        "buffers.mrope_positions[:num_token], buffers.positions[:num_token], ": "buffers.mrope_positions[:num_token], ",
         "self.positions[raw_num_token:].zero_()": "pass",
     })
     assert found(broken) == [("GL301", "positions")]

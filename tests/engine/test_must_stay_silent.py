@@ -20,6 +20,15 @@ class Twin(NamedTuple):
 
 
 TWINS = {
+    "indices-that-are-no-token-ids": Twin(
+        "token_ids", {
+            "self.input_ids = ": "self.token_indices = ", "self.input_ids[:num_scheduled": "self.token_indices[:num_scheduled",
+            "self.input_ids[:num_tokens": "self.token_indices[:num_tokens",
+        }, {("GL301", "token_indices")},
+    ),
+    "cleared-only-where-nothing-is-written": Twin(
+        "branches", {"        self.track_indices[num_reqs:num_reqs_padded].zero_()\n": ""}, {("GL301", "track_indices")},
+    ),
     "host-and-kernel-padding-gone": Twin(
         "covering", {"self.slot_ids[num_reqs:].fill_(-1)": "pass", "tl.store(slots_ptr + req, -1)": "pass"}, {("GL201", "slot_ids")},
     ),

@@ -18,7 +18,8 @@ def test_every_idiom_of_padding_is_understood(check):
     ),
     pytest.param(
         "buffer[count:].fill_(0)", "pass",
-        ("GL301", "input_ids", "stage(self.input_buffers.input_ids, batch.input_ids, num_scheduled_tokens)"), id="fill-through-a-parameter",
+        ("GL301", "mrope_positions", "stage(self.input_buffers.mrope_positions, batch.mrope_positions, num_scheduled_tokens)"),
+        id="fill-through-a-parameter",
     ),
     pytest.param("view[num_reqs:].fill_(-1)", "pass", ("GL301", "idx_mapping", IDX), id="fill-through-a-local-view"),
     pytest.param(
