@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from typing import Literal
 
@@ -18,6 +19,10 @@ from graphlint.project.views import Views
 Bias = Literal["upper", "lower", "cover"]
 _DEPTH = 24
 _SIZES = ("new_zeros", "zeros", "empty", "ones", "full", "new_empty", "new_full", "new_ones", "rand", "randn")
+
+
+#: how many lanes of a padded count are padding
+_PADDING = re.compile(r"num_(pad|padding|padded_(rows|reqs|tokens|lanes))|pad(ding)?_(len|size|count|rows)|n_pad")
 
 
 class Counts:
@@ -146,6 +151,8 @@ class Counts:
         if op == "+":
             return left.add(right)
         if op == "-":
+            if left.main is not None and left.state == PADDED and _PADDING.fullmatch(_last_name(expr[3]) or ""):
+                return Extent.of(Atom(left.main.unit, LIVE, f"{left.main.tag} less padding"))
             return left.add(right, -1)
         factors = self.vocabulary(module).per_request
         if op == "*":

@@ -172,6 +172,10 @@ class Timelines:
         bias: Bias = "lower" if effect.kind in ("write", "fill", "update") else "upper"
         lo_expr, hi_expr, axis = view.lo, view.hi, view.axis
         whole = view.whole
+        if whole and view.chosen_by is not None and effect.kind == "read":
+            size = _size(view.chosen_by)  # a storage for each size: all of it is as many lanes
+            if self.counts.of(size, cls, function.module).unit is not None:
+                whole, hi_expr = False, size
         if effect.kernel is not None:
             whole = False
             interval = (effect.lo, effect.hi)
@@ -201,3 +205,9 @@ class Timelines:
                     if access.effect.kind == "read":
                         found.append(access)
         return found
+
+
+def _size(key: Expr) -> Expr:
+    """The size that `buffers[size]` or `buffers[size - 1]` is for."""
+    inner = strip(key)
+    return inner[2] if inner[0] == "bin" and inner[1] == "-" and strip(inner[3]) == ("const", 1) else key

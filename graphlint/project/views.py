@@ -61,6 +61,8 @@ class View(NamedTuple):
     exact: bool = True
     #: one element of the dimension (`buf[i]`), not a run
     row: bool = False
+    #: what chose this storage from a list of storages
+    chosen_by: Expr | None = None
 
     @property
     def whole(self) -> bool:
@@ -211,7 +213,7 @@ class Views:
             if item in (NONE, ("const", Ellipsis)):
                 continue
             if self._is_container(base.path, self_class):
-                return base
+                return base._replace(chosen_by=item)
             if item[0] == "const" and isinstance(item[1], str):
                 return View(("attr", base.path, item[1]), 0, None, None)
             if axis == 0 and len(expr) == 3:
@@ -222,7 +224,7 @@ class Views:
 
     def _narrow(self, base: View, axis: int, lo: Expr | None, hi: Expr | None) -> View:
         if base.whole or base.row:
-            return View(base.path, axis, lo, hi, base.exact)
+            return View(base.path, axis, lo, hi, base.exact, chosen_by=base.chosen_by)
         if base.axis != axis:
             return base
         offset = base.lo
@@ -231,7 +233,7 @@ class Views:
             new_hi = base.hi
         else:
             new_hi = hi if offset is None else ("bin", "+", offset, hi)
-        return View(base.path, axis, new_lo, new_hi, base.exact)
+        return View(base.path, axis, new_lo, new_hi, base.exact, chosen_by=base.chosen_by)
 
     def _is_container(self, path: Expr, self_class: str | None) -> bool:
         """A list or dict of buffers rather than a tensor."""
