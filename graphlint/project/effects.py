@@ -37,6 +37,8 @@ _INPLACE: dict[str, tuple[EffectKind, int | None]] = {
     "resize_": ("rebind", None),
     "put_": ("update", None),
 }
+#: what `_foreach_copy_` and its relatives do to the storages of the list they are given first
+_GROUPED: dict[str, EffectKind] = {"copy": "write", "zero": "fill", "fill": "fill"}
 #: methods that move one half of a mirrored buffer to the other: neither half gets content that was not in the pair
 _MIRROR = frozenset({"copy_to_gpu", "copy_to_cpu", "copy_to_uva", "to_gpu", "sync", "commit"})
 #: methods and functions that neither read content nor keep a view
@@ -152,6 +154,11 @@ class Effects:
         for key, value in call[3]:
             if key == "out":
                 self._outs(value, event, site, str(name), out)
+        grouped = _GROUPED.get(str(name).strip("_").rpartition("foreach_")[2]) if "foreach_" in str(name) else None
+        if grouped is not None and call[2]:  # torch's own, or a wrapper that sorts the list first
+            for part in self._listed(call[2][0], lists):
+                out.append(Effect(grouped, part, None, None, event.guards, event.withs, f"{name}()", site))
+            return
         if func[0] == "attr":
             if name in _INPLACE:
                 kind, position = _INPLACE[name]
@@ -159,11 +166,6 @@ class Effects:
                     self._reads(call[2][position], event, site, "copied", out)
                 for touched in spread(func[1]):
                     out.append(Effect(kind, touched, None, None, event.guards, event.withs, f".{name}()", site))
-                return
-            if name in ("_foreach_copy_", "_foreach_zero_") and call[2]:
-                for part in self._listed(call[2][0], lists):
-                    kind = "write" if name == "_foreach_copy_" else "fill"
-                    out.append(Effect(kind, part, None, None, event.guards, event.withs, f"{name}()", site))
                 return
             if name == "copyto" and call[2]:
                 out.append(Effect("write", call[2][0], None, None, event.guards, event.withs, "copyto()", site))

@@ -72,7 +72,7 @@ class Project:
     def counts(self) -> Counts:
         """Extents of expressions."""
         counts = Counts(self.index, self.types, self.views, self.engine)
-        counts.captured = set(self.regions.captured)
+        counts.captured = set(self.regions.captured) | self.regions.asking | self.regions.blocks
         return counts
 
     @cached_property

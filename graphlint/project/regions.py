@@ -39,6 +39,8 @@ class Regions:
         self.types = types
         #: functions that are captured themselves -> where the capture is asked for
         self.captured: dict[str, list[tuple[FunctionDef, int]]] = {}
+        #: functions with a capturing block of their own
+        self.blocks: set[str] = set()
         #: dynamic classes whose capture method passes them
         self.classes: dict[str, set[str | None]] = {}
         for function in index.functions.values():
@@ -54,10 +56,16 @@ class Regions:
                 for argument in (*event.a[2], *(value for _, value in event.a[3])):
                     for captured in self._functions(argument, function):
                         self._add(captured, function, event.span.line)
-            if any("cuda.graph" in text or "CUDAGraph" in text for text in map(_callee_text, event.withs)):
+            if capturing(event.withs):
+                self.blocks.add(function.id)
                 target = self.types.callee(event.a[1], function.owner)
                 if target is not None and target[0] == "function":
                     self._add(target[1], function, event.span.line)
+
+    @property
+    def asking(self) -> set[str]:
+        """Functions that have others captured: views they store in an object (metadata, a batch) are what the graph reads."""
+        return {function.id for askers in self.captured.values() for function, _ in askers} - set(self.captured)
 
     def _add(self, target: str, function: FunctionDef, line: int) -> None:
         self.captured.setdefault(target, []).append((function, line))
@@ -85,6 +93,11 @@ class Regions:
             if (func[0] == "attr" and func[2] == "partial") or func[:2] == ("global", "partial"):
                 return self._functions(expr[2][0], function) if expr[2] else []
         return []
+
+
+def capturing(withs: tuple[Expr, ...]) -> bool:
+    """One of these context managers captures what runs under it."""
+    return any("cuda.graph" in text or "CUDAGraph" in text for text in map(_callee_text, withs))
 
 
 def _callee_text(manager: Expr) -> str:

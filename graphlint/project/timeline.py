@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from graphlint.extents import UNSURE, Extent
@@ -13,7 +14,7 @@ from graphlint.project.effect import CallSite, Effect
 from graphlint.project.effects import Effects
 from graphlint.project.expand import MAX_DEPTH, Expander
 from graphlint.project.index import FunctionDef, Index
-from graphlint.project.regions import Regions, runs_once
+from graphlint.project.regions import Regions, capturing, runs_once
 from graphlint.project.types import Types
 from graphlint.project.views import View, Views
 
@@ -196,15 +197,28 @@ class Timelines:
         return Access(order, buffer, effect, view, lo, hi, hi_max, hi_expr, lo_expr, whole, axis, function, cls)
 
     def captured_reads(self) -> list[Access]:
-        """Reads by functions that run under capture, with their padded extents."""
+        """Reads by functions that run under capture, with their padded extents, and of what those who ask for it put in place for them."""
         found: list[Access] = []
         for function_id in self.regions.captured:
-            function = self.index.functions[function_id]
-            for cls in self.index.dynamic_classes(function):
-                for access in self.accesses(self.expander.of(function_id, cls), function, cls):
-                    if access.effect.kind == "read":
-                        found.append(access)
+            found.extend(access for access in self._accesses_of(function_id) if access.effect.kind == "read")
+        for function_id in sorted(self.regions.asking):
+            found.extend(
+                access
+                for access in self._accesses_of(function_id)
+                if access.effect.kind == "read" and access.effect.site.function == function_id and access.effect.how.startswith("stored")
+            )
+        for function_id in sorted(self.regions.blocks - set(self.regions.captured)):
+            found.extend(
+                access
+                for access in self._accesses_of(function_id)
+                if access.effect.kind == "read" and access.effect.site.function == function_id and capturing(access.effect.withs)
+            )
         return found
+
+    def _accesses_of(self, function_id: str) -> Iterator[Access]:
+        function = self.index.functions[function_id]
+        for cls in self._classes(function_id):
+            yield from self.accesses(self.expander.of(function_id, cls), function, cls)
 
 
 def _size(key: Expr) -> Expr:

@@ -82,7 +82,6 @@ def test_every_way_to_ask_for_capture_makes_its_readers_padded(check, form):
     assert broken.findings[0]["confidence"] == "high"
 
 
-@pytest.mark.xfail(strict=True, reason="reads that stand in `with torch.cuda.graph` itself are not taken for captured ones")
 def test_what_stands_in_the_capturing_block_itself_is_captured(check):
     broken = check("graph_runner", {
         "out = self.run_once(bs, num_token)": "out = self.model_runner.model.forward(self.buffers.positions[:num_token])",

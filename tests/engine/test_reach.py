@@ -74,3 +74,77 @@ def test_names_that_a_module_without_interest_hands_on(check):
     assert check(files).reported == [("GL201", "state_indices", "tl.store(out_ptr + lane, tl.load(source_ptr + lane))")]
     twice = {**files, "engine/more.py": KERNELS.replace("_stage_kernel", "_other_kernel")}
     assert check(twice).reported == [], "two functions of that name: it is not known which one is meant"
+
+
+STORED = '''
+import torch
+
+
+class ForwardBatch:
+    def __init__(self, positions):
+        self.positions = positions
+
+
+def _grouped_foreach_copy_(dsts, srcs):
+    groups = {}
+    for dst, src in zip(dsts, srcs):
+        groups.setdefault(dst.dtype, ([], []))[0].append(dst)
+        groups[dst.dtype][1].append(src)
+    for group in groups.values():
+        torch._foreach_copy_(*group)
+
+
+class CudaGraphRunner:
+    def __init__(self, model, max_num_token, device):
+        self.model = model
+        self.positions = torch.zeros(max_num_token, dtype=torch.int64, device=device)
+
+    def capture_one_batch_size(self, bs):
+        num_tokens = bs * self.num_tokens_per_bs
+        batch = ForwardBatch(positions=self.positions[:num_tokens])
+
+        def run_once():
+            return self.model.forward(batch)
+
+        return self._capture_graph(run_once)
+
+    def replay_prepare(self, batch, raw_bs, bs):
+        raw_num_token = raw_bs * self.num_tokens_per_bs
+        self.positions[raw_num_token:].zero_()
+        dsts = [self.positions[:raw_num_token]]
+        _grouped_foreach_copy_(dsts, [batch.positions])
+'''
+
+
+def test_what_is_stored_for_a_captured_function_is_read_by_the_graph_and_a_grouped_copy_writes(check):
+    path = "sglang/cuda_graph_runner.py"
+    assert check({path: STORED}).reported == []
+    broken = check({path: STORED.replace("        self.positions[raw_num_token:].zero_()\n", "")})
+    assert broken.reported == [("GL301", "positions", "_grouped_foreach_copy_(dsts, [batch.positions])")]
+    assert "the graph captured from `CudaGraphRunner.capture_one_batch_size` reads it" in broken.one()["message"]
+
+
+PER_SIZE = '''
+import torch
+
+
+class Backend:
+    def init_cuda_graph_state(self, max_bs, device):
+        self.start_loc_list = []
+        for rows in range(max_bs):
+            self.start_loc_list.append(torch.zeros(rows + 2, dtype=torch.int32, device=device))
+
+    def replay_metadata(self, bs, num_padding, query_start_loc):
+        self.start_loc_list[bs - 1][: bs - num_padding].copy_(query_start_loc)
+        self.start_loc_list[bs - 1][bs - num_padding :].fill_(bs - num_padding)
+        return ForwardMetadata(self.start_loc_list[bs - 1])
+'''
+
+
+def test_a_storage_for_each_size_is_read_in_whole(check):
+    path = "sglang/backend.py"
+    assert check({path: PER_SIZE}).reported == []
+    broken = PER_SIZE.replace("        self.start_loc_list[bs - 1][bs - num_padding :].fill_(bs - num_padding)\n", "")
+    assert check({path: broken}).reported == [
+        ("GL301", "start_loc_list", "self.start_loc_list[bs - 1][: bs - num_padding].copy_(query_start_loc)"),
+    ]
