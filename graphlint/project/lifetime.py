@@ -247,6 +247,8 @@ def covers(cover: Access, write: Access, reader: Access, late: list[Access]) -> 
     fills = cover.effect.kind in ("write", "fill") or cover.effect.how in _CHOSEN_FILLS
     if not fills or cover.effect.mirror or (cover.root is not write.root and runs_once(_function_name(cover))):
         return False
+    if _dummy(cover) and not _dummy(write):
+        return False  # a batch of dummy requests is a step of its own
     if excluded(cover, reader) or (cover.root is write.root and excluded(cover, write)):
         return False
     if cover.whole:
