@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from graphlint.facts.evaluate import MAX_NODES, Evaluator
-from graphlint.facts.expr import NONE, UNKNOWN, Expr
+from graphlint.facts.expr import NONE, Expr
 from graphlint.facts.kernels import Span
 from graphlint.facts.model import Binding, Event, EventKind, Function, Param
 
@@ -356,13 +356,31 @@ def quiet(node: ast.expr | None, module: str) -> Expr:
 
 
 def annotation(node: ast.expr, module: str) -> Expr:
-    """An annotation; string annotations are read as code."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+    """An annotation; strings in it are read as code, as in `tuple["Batch | None", int]` (not those of `Literal`)."""
+    return quiet(_unquoted(node), module)
+
+
+def _unquoted(node: ast.expr) -> ast.expr:
+    if isinstance(node, ast.Constant):
+        if not isinstance(node.value, str):
+            return node
         try:
-            return quiet(ast.parse(node.value, mode="eval").body, module)
+            return _unquoted(ast.parse(node.value, mode="eval").body)
         except SyntaxError:
-            return UNKNOWN
-    return quiet(node, module)
+            return ast.Constant(None)
+    if isinstance(node, ast.Subscript):
+        name = node.value.attr if isinstance(node.value, ast.Attribute) else node.value.id if isinstance(node.value, ast.Name) else ""
+        if name == "Literal":
+            return node
+        items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        parts = [_unquoted(item) for item in items]
+        if all(part is item for part, item in zip(parts, items, strict=True)):
+            return node
+        return ast.Subscript(node.value, ast.Tuple(parts, ast.Load()) if isinstance(node.slice, ast.Tuple) else parts[0], ast.Load())
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        left, right = _unquoted(node.left), _unquoted(node.right)
+        return node if left is node.left and right is node.right else ast.BinOp(left, node.op, right)
+    return node
 
 
 def read_params(args: ast.arguments, module: str) -> tuple[Param, ...]:

@@ -14,7 +14,7 @@ from graphlint.project.effect import CallSite, Effect
 from graphlint.project.effects import Effects
 from graphlint.project.expand import MAX_DEPTH, Expander
 from graphlint.project.index import FunctionDef, Index
-from graphlint.project.regions import Regions, capturing, runs_once
+from graphlint.project.regions import Regions, capturing, dummy_step, runs_once
 from graphlint.project.types import Types
 from graphlint.project.views import View, Views
 
@@ -72,12 +72,12 @@ class Timelines:
         self._callers: dict[str, set[str]] | None = None
 
     def callers(self) -> dict[str, set[str]]:
-        """Function id -> ids of per-step functions that call it."""
+        """Function id -> ids of functions of real steps that call it."""
         if self._callers is None:
             self._callers = defaultdict(set)
             for function in self.index.functions.values():
-                if function.fact.opaque or runs_once(function.fact.name):
-                    continue
+                if function.fact.opaque or runs_once(function.fact.name) or dummy_step(function.fact.name):
+                    continue  # what a dummy batch calls is a step of its own as well
                 classes = self.index.dynamic_classes(function)
                 for cls in classes:
                     for item in self.effects.of(function, cls):

@@ -148,3 +148,69 @@ def test_a_storage_for_each_size_is_read_in_whole(check):
     assert check({path: broken}).reported == [
         ("GL301", "start_loc_list", "self.start_loc_list[bs - 1][: bs - num_padding].copy_(query_start_loc)"),
     ]
+
+
+QUOTED = '''
+import torch
+
+
+class InputBatch:
+    num_reqs: int
+
+
+class Runner:
+    def __init__(self, config, device):
+        self.state_indices = torch.zeros(config.max_num_seqs, dtype=torch.int32, device=device)
+
+    def gather(self, output) -> tuple["InputBatch | None", int]:
+        return self.sort(output)
+
+    def stage(self, count, batch):
+        self.state_indices[:count].copy_(batch.state_indices)
+
+    def execute_model(self, output, num_reqs_padded):
+        batch, rest = self.gather(output)
+        self.stage(batch.num_reqs, batch)
+        self.model(self.state_indices[:num_reqs_padded])
+
+    def _dummy_run(self, output, num_reqs_padded):
+        self.execute_model(output, num_reqs_padded)
+'''
+
+
+def test_a_step_that_a_dummy_batch_runs_too_and_types_in_quotes(check):
+    """`tuple["InputBatch | None", int]` says what is unpacked; and what only `_dummy_run` calls here is a real step all the same."""
+    stale = ("GL301", "state_indices", "self.state_indices[:count].copy_(batch.state_indices)")
+    assert check({"vllm/runner.py": QUOTED}).reported == [stale]
+    padded = QUOTED.replace("        self.model(", "        self.state_indices[batch.num_reqs :].fill_(-1)\n        self.model(")
+    assert check({"vllm/runner.py": padded}).reported == []
+
+
+MASK = '''
+import torch
+
+
+class Runner:
+    def __init__(self, config, device):
+        self.is_padding = torch.zeros(config.max_num_tokens, dtype=torch.bool, device=device)
+
+    def padding_mask(self, num_tokens_unpadded, num_tokens_padded):
+        mask = self.is_padding[:num_tokens_padded]
+        mask[:num_tokens_unpadded].fill_(False)
+        mask[num_tokens_unpadded:].fill_(True)
+        return mask
+
+    def _dummy_run(self, num_tokens_padded):
+        return self.model(self.padding_mask(num_tokens_padded, num_tokens_padded))
+
+    def execute_model(self, idle, num_tokens_unpadded, num_tokens_padded):
+        if idle:
+            self._dummy_run(num_tokens_padded)
+        return self.model(self.padding_mask(num_tokens_unpadded, num_tokens_padded))
+'''
+
+
+def test_what_a_dummy_batch_fills_pads_no_real_one(check):
+    assert check({"vllm/runner.py": MASK}).reported == []
+    broken = MASK.replace("        mask[num_tokens_unpadded:].fill_(True)\n", "")
+    assert check({"vllm/runner.py": broken}).reported == [("GL301", "is_padding", "mask[:num_tokens_unpadded].fill_(False)")]
