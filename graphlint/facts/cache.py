@@ -12,7 +12,7 @@ from pathlib import Path
 from graphlint import __version__
 
 #: raised when the form of the facts changes
-FORMAT = 7
+FORMAT = 8
 #: entries not used for this long are dropped when the file grows past `_LIMIT` bytes
 _LIMIT = 400 * 1024 * 1024
 

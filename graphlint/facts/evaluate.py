@@ -135,6 +135,9 @@ class Evaluator:
             for part in rest:
                 start = ("attr", start, part)
             args = (start, self.env.get("self", UNKNOWN))
+        if func[:2] == ("global", "slice") and args and not kwargs:
+            lo, hi, step = (NONE, args[0], NONE) if len(args) == 1 else (*args, NONE, NONE)[:3]
+            return ("slice", lo, hi, step)
         expr: Expr = ("call", func, args, kwargs, node.lineno)
         self._on_call(expr, node)
         return expr

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from graphlint.extents import CAPACITY, LIVE, PADDED
 from graphlint.extents.algebra import beyond
 from graphlint.facts.expr import Expr
-from graphlint.project.regions import dummy_step, runs_once
+from graphlint.project.regions import dummy_step, is_setter, runs_once
 from graphlint.project.substitute import Bare
 from graphlint.project.timeline import Access, Timelines
 
@@ -81,7 +81,7 @@ def stale_tails(timelines: Timelines) -> Iterator[StaleTail]:
             if not buffer.persistent:
                 continue
             for write in accesses:
-                if not is_live_prefix(write) or runs_once(_function_name(write)):
+                if not is_live_prefix(write) or _at_start_up(write):
                     continue
                 identity = (write.effect.site.path, write.effect.site.span, write.effect.pointer, buffer.name)
                 if identity in seen:
@@ -123,6 +123,12 @@ def _function_name(access: Access) -> str:
     return access.effect.site.function.rsplit(":", 1)[-1].rsplit(".", 1)[-1]
 
 
+def _at_start_up(access: Access) -> bool:
+    """It stands in a function that runs once, before serving or at capture."""
+    name = _function_name(access)
+    return runs_once(name) and not (access.effect.chain and is_setter(name))
+
+
 def is_live_prefix(access: Access) -> bool:
     """A write of lanes [0, live) of a buffer."""
     effect = access.effect
@@ -152,7 +158,7 @@ def _first_reader(
         for reader in readers:
             if reader.root is write.root and not is_captured:
                 continue
-            if not reads_beyond(reader, write) or (not is_captured and runs_once(_function_name(reader))):
+            if not reads_beyond(reader, write) or (not is_captured and _at_start_up(reader)):
                 continue
             late = []
             if any(covers(a, write, reader, late) for a in accesses if a is not write):
@@ -245,7 +251,7 @@ _CHOSEN_FILLS = frozenset({".masked_fill_()", ".index_fill_()"})
 def covers(cover: Access, write: Access, reader: Access, late: list[Access]) -> bool:
     """`cover` gives every lane between the writer's and the reader's bound a value. A fill that starts too late is collected in `late`."""
     fills = cover.effect.kind in ("write", "fill") or cover.effect.how in _CHOSEN_FILLS
-    if not fills or cover.effect.mirror or (cover.root is not write.root and runs_once(_function_name(cover))):
+    if not fills or cover.effect.mirror or (cover.root is not write.root and _at_start_up(cover)):
         return False
     if _dummy(cover) and not _dummy(write):
         return False  # a batch of dummy requests is a step of its own

@@ -12,7 +12,7 @@ from graphlint.project.types import Types
 #: functions that run before serving or outside real steps: their writes do not maintain buffers from step to step
 ONCE = re.compile(
     r"^(__init__|__post_init__|.*capture.*|.*warm_?up.*|.*dummy.*|.*profil.*|init_.*|_init_.*|initialize.*|_initialize.*|load_.*|"
-    r"reset.*|clear.*|create|allocate.*|_allocate.*|make_.*buffers?|.*cuda_graph_state|setup.*|set_.*|bind_.*|sleep|wake.*|shutdown)$"
+    r"create|allocate.*|_allocate.*|make_.*buffers?|.*cuda_graph_state|setup.*|sleep|wake.*|shutdown)$"
 )
 _CAPTURES = re.compile(r"^_?(capture|capture_.*|_capture.*|run_once.*)$")
 
@@ -26,9 +26,18 @@ def dummy_step(name: str) -> bool:
     return _DUMMY_STEP.match(name) is not None
 
 
+#: those that steps call as well: where a call from a step is seen, they are part of it
+_SETTER = re.compile(r"^(set_.*|bind_.*|reset.*|clear.*)$")
+
+
+def is_setter(name: str) -> bool:
+    """A function of this name runs at start-up or in every step, depending on who calls it."""
+    return _SETTER.match(name) is not None and ONCE.match(name) is None
+
+
 def runs_once(name: str) -> bool:
     """A function of this name runs at start-up or at capture, not from step to step."""
-    return ONCE.match(name) is not None and _DUMMY_STEP.match(name) is None
+    return (ONCE.match(name) is not None and _DUMMY_STEP.match(name) is None) or is_setter(name)
 
 
 class Regions:

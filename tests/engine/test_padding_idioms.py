@@ -60,7 +60,6 @@ def test_a_fill_that_is_no_longer_called_does_not_help(check):
     assert outcome.reported == [("GL301", "seq_lens", "self.input_buffers.seq_lens[:num_reqs].copy_(seq_lens)")]
 
 
-@pytest.mark.xfail(strict=True, reason="a helper called set_... is taken for one that runs at start-up, whoever calls it")
 def test_a_helper_called_from_a_step_runs_every_step_whatever_its_name(check):
     outcome = check("speculator", {
         "self.update_lengths(num_reqs, batch.seq_lens)": "self.set_lengths(num_reqs, batch.seq_lens)",
