@@ -16,7 +16,7 @@ from graphlint.project.expand import MAX_DEPTH, Expander
 from graphlint.project.index import FunctionDef, Index
 from graphlint.project.regions import Regions, capturing, dummy_step, runs_once
 from graphlint.project.types import Types
-from graphlint.project.views import View, Views
+from graphlint.project.views import View, Views, run_of
 
 
 class Access(NamedTuple):
@@ -171,6 +171,10 @@ class Timelines:
         if buffer is None:
             return None
         bias: Bias = "lower" if effect.kind in ("write", "fill", "update") else "upper"
+        by_row = view.row and effect.kernel is None and effect.kind in ("write", "fill")
+        rows = run_of(view.lo) if by_row and view.lo is not None else None
+        if rows is not None:  # a loop writes row by row
+            view = View(view.path, 0, None, rows, view.exact)
         lo_expr, hi_expr, axis = view.lo, view.hi, view.axis
         whole = view.whole
         if whole and view.chosen_by is not None and effect.kind == "read":

@@ -348,6 +348,20 @@ class Views:
         return Substitution(mapping)(values[-1] if len(values) == 1 else ("phi", *values))
 
 
+def run_of(item: Expr) -> Expr | None:
+    """How many rows `buf[i]` goes over from the first on, where `i` counts a loop: `range(n)`, or the place in `enumerate(x)`."""
+    counted = item[0] == "item" and item[2] == 0
+    element = strip(item[1]) if counted else item
+    call = strip(element[1]) if element[0] == "iter" else UNKNOWN
+    if call[0] != "call" or len(call[2]) != 1:
+        return None
+    func, of = strip(call[1]), call[2][0]
+    if counted:
+        return ("call", ("global", "len", func[2]), (of,), (), call[4]) if func[:2] == ("global", "enumerate") else None
+    rows: Expr | None = of if func[:2] == ("global", "range") else None
+    return rows
+
+
 def _at_most(expr: Expr, limit: int) -> bool:
     """The expression has no more nodes than that, shared ones counted each time (which may be very many: it is left early)."""
     stack = [expr]

@@ -11,11 +11,8 @@ def block(text):
     return "".join(f"        {line}\n" for line in text.split("\n"))
 
 
-def cases(table, wrong):
-    return [
-        pytest.param(text, id=name, marks=pytest.mark.xfail(strict=True, reason=wrong[name]) if name in wrong else ())
-        for name, text in table.items()
-    ]
+def cases(table):
+    return [pytest.param(text, id=name) for name, text in table.items()]
 
 
 BEFORE = {
@@ -36,7 +33,7 @@ BEFORE = {
 }
 
 
-@pytest.mark.parametrize("fill", cases(BEFORE, {}))
+@pytest.mark.parametrize("fill", cases(BEFORE))
 def test_a_fill_before_the_write_pads(check, fill):
     assert check("host", {WRITE: block(fill) + WRITE, FILL: ""}).reported == []
 
@@ -60,7 +57,7 @@ AFTER = {
 }
 
 
-@pytest.mark.parametrize("fill", cases(AFTER, {}))
+@pytest.mark.parametrize("fill", cases(AFTER))
 def test_a_fill_after_the_write_pads(check, fill):
     assert check("host", {FILL: block(fill)}).reported == []
 
@@ -84,12 +81,9 @@ LIVE = {
     "through-a-property": "self.rows[:num_reqs].copy_(batch.rows)",
     "through-a-getter": "self.get_rows(num_reqs).copy_(batch.rows)",
 }
-LIVE_WRONG = {
-    "row-by-row": "rows written in a loop are not joined to a prefix",
-}
 
 
-@pytest.mark.parametrize("write", cases(LIVE, LIVE_WRONG))
+@pytest.mark.parametrize("write", cases(LIVE))
 def test_a_live_write_is_seen_whatever_its_form(check, write):
     reported = check("host", {WRITE: block(write), FILL: ""}).reported
     assert [(finding.rule, finding.buffer) for finding in reported] == [("GL301", "req_indices")]
@@ -105,7 +99,7 @@ WHOLE = {
 }
 
 
-@pytest.mark.parametrize("write", cases(WHOLE, {}))
+@pytest.mark.parametrize("write", cases(WHOLE))
 def test_a_write_of_padded_rows_needs_no_fill(check, write):
     assert check("host", {WRITE: block(write), FILL: ""}).reported == []
 
@@ -138,7 +132,7 @@ USES = {
 }
 
 
-@pytest.mark.parametrize("use", cases(USES, {}))
+@pytest.mark.parametrize("use", cases(USES))
 def test_uses_that_read_no_row_are_no_readers(check, use):
     edits = {FILL: block(use), "self.model(self.req_indices[:num_reqs])": "self.model(num_reqs)"}
     assert check("host", edits).reported == []
