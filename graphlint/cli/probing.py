@@ -11,7 +11,7 @@ import msgspec
 if TYPE_CHECKING:
     from graphlint.finding import Finding, Proof
     from graphlint.validate.sandbox import Limits
-    from graphlint.validate.verdict import Verdict
+    from graphlint.validate.verdict import Observation, Verdict
     from graphlint.validate.warm import WarmJail
 
 #: rules whose findings name a kernel that can be run; the others of `DECODE` go through the decode scenario
@@ -99,6 +99,8 @@ def _proof(verdict: Verdict) -> Proof:
     from graphlint.finding import Proof, Strip
     from graphlint.validate.render import telling
 
-    shown = telling(verdict.observations)
-    strips = tuple(Strip(seen.variant, seen.live, seen.padded, tuple(seen.lanes), f"{seen.case}: {seen.text}") for seen in shown)
-    return Proof(verdict.result, verdict.reason, strips)
+    shown: dict[str, Observation] = {}
+    for seen in telling(verdict.observations):
+        shown.setdefault(seen.variant, seen)  # of several runs of a variant, the first
+    strips = (Strip(seen.variant, seen.live, seen.padded, tuple(seen.lanes), f"{seen.case}: {seen.text}") for seen in shown.values())
+    return Proof(verdict.result, verdict.reason, tuple(strips))

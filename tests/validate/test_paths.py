@@ -70,7 +70,12 @@ def test_a_fix_on_the_host_is_not_said_to_be_run(engine: Path) -> None:
 
 
 def test_check_confirm_keeps_the_finding_as_sure(engine: Path) -> None:
-    result = CliRunner().invoke(check, ["--confirm", "--no-config", "--no-cache", "--output-format", "json", "drafter.py"])
+    formats = ["--output-format", "json,html=out.html"]
+    result = CliRunner().invoke(check, ["--confirm", "--no-config", "--no-cache", *formats, "drafter.py"])
+    page = (engine.parent / "out.html").read_text()
+    shown = page[page.index('class="proof confirmed"') :]
+    assert "<th>as it is</th>" in shown, "what was seen stands in the page"
+    assert shown.index('<b class="stale">') < shown.index("<th>fixed</th>")
     (finding,) = json.loads(result.stdout)["findings"]
     assert finding["confidence"] == "high"
     assert finding["fix"]["applicability"] == "safe"
