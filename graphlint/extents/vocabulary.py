@@ -28,6 +28,9 @@ class Vocabulary(msgspec.Struct, frozen=True):
     per_request: frozenset[str]
     offsets: tuple[str, ...]
     meanings: tuple[tuple[str, re.Pattern[str]], ...]
+    #: parameters of functions that run at capture, and rows of tensors in fields, where nothing else tells
+    at_capture: dict[str, Atom]
+    rows: dict[tuple[str, str], Atom]
 
     def name(self, name: str) -> Atom | None:
         """The count that a bare name or attribute stands for."""
@@ -76,21 +79,25 @@ def load_vocabulary(engine: str) -> Vocabulary:
     per_request: set[str] = set()
     offsets: list[str] = []
     meanings: list[tuple[str, re.Pattern[str]]] = []
+    at_capture: dict[str, Atom] = {}
+    rows: dict[tuple[str, str], Atom] = {}
     for part in ["common", *(["vllm", "sglang"] if engine == "auto" else [engine])]:
         if not (DATA / f"{part}.toml").exists():
             continue
         raw = _read(part)
         for name, text in raw.get("names", {}).items():
             names[name] = _atom(str(text), name)
-        for key, text in raw.get("fields", {}).items():
+        for table, key, text in ((t, k, v) for t, part_of in ((fields, "fields"), (rows, "rows")) for k, v in raw.get(part_of, {}).items()):
             owner, field = key.rsplit(".", 1)
-            fields[owner, field] = _atom(str(text), key)
+            table[owner, field] = _atom(str(text), key)
+        for name, text in raw.get("at_capture", {}).items():
+            at_capture[name] = _atom(str(text), f"captured {name}")
         for pattern, text in raw.get("patterns", {}).items():
             patterns.append((re.compile(pattern), _atom(str(text), pattern)))
         per_request.update(raw.get("factors", {}).get("tokens_per_request", []))  # type: ignore[arg-type]
         offsets.extend(raw.get("offsets", {}).get("names", []))  # type: ignore[arg-type]
         meanings.extend((key, re.compile(str(text))) for key, text in raw.get("meanings", {}).items())
-    return Vocabulary(engine, names, fields, tuple(patterns), frozenset(per_request), tuple(offsets), tuple(meanings))
+    return Vocabulary(engine, names, fields, tuple(patterns), frozenset(per_request), tuple(offsets), tuple(meanings), at_capture, rows)
 
 
 __all__ = ["Vocabulary", "load_vocabulary", "State", "Unit"]

@@ -114,9 +114,11 @@ class Counts:
 
     def _param(self, expr: Expr, cls: str | None, module: str) -> Extent:
         function = self.index.functions.get(expr[1])
-        atom = self.vocabulary(function.module if function else module).name(expr[2])
+        vocabulary = self.vocabulary(function.module if function else module)
+        atom = vocabulary.name(expr[2])
         if atom is None:
-            return Extent.unknown()
+            atom = vocabulary.at_capture.get(expr[2]) if expr[1] in self.captured else None
+            return Extent.unknown() if atom is None else Extent.of(atom)
         if expr[1] in self.captured and atom.state in (LIVE, UNSURE):
             return Extent.of(Atom(atom.unit, PADDED, f"captured {atom.tag}"))
         return Extent.of(atom)
@@ -235,7 +237,12 @@ class Counts:
         if path[0] != "attr" or depth > _DEPTH:
             return Extent.unknown()
         owner = self.types.of(path[1], cls)
-        if owner is None or self.index.attribute(owner, path[2]):
+        if owner is None:
+            return Extent.unknown()
+        stated = self.vocabulary(owner.split(":")[0]).rows.get((self.index.classes[owner].name, path[2])) if axis == 0 else None
+        if stated is not None:
+            return Extent.of(stated)
+        if self.index.attribute(owner, path[2]):
             return Extent.unknown()
         key = (owner, path[2], axis, bias)
         if key not in self._lengths:

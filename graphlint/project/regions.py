@@ -14,6 +14,7 @@ ONCE = re.compile(
     r"^(__init__|__post_init__|.*capture.*|.*warm_?up.*|.*dummy.*|.*profil.*|init_.*|_init_.*|initialize.*|_initialize.*|load_.*|"
     r"create|allocate.*|_allocate.*|make_.*buffers?|.*cuda_graph_state|setup.*|sleep|wake.*|shutdown)$"
 )
+_CAPTURE_FLAG = re.compile(r"(in|for|is)_(\w+_)?captur(e|ing)")
 _CAPTURES = re.compile(r"^_?(capture|capture_.*|_capture.*|run_once.*)$")
 
 
@@ -48,6 +49,8 @@ class Regions:
         self.types = types
         #: functions that are captured themselves -> where the capture is asked for
         self.captured: dict[str, list[tuple[FunctionDef, int]]] = {}
+        #: functions that are called only if a graph is being captured
+        self.at_capture: set[str] = set()
         #: functions with a capturing block of their own
         self.blocks: set[str] = set()
         #: dynamic classes whose capture method passes them
@@ -65,6 +68,10 @@ class Regions:
                 for argument in (*event.a[2], *(value for _, value in event.a[3])):
                     for captured in self._functions(argument, function):
                         self._add(captured, function, event.span.line)
+            if any(_says_capturing(guard) for guard in event.guards):
+                target = self.types.callee(event.a[1], function.owner)
+                if target is not None and target[0] == "function":
+                    self.at_capture.add(target[1])
             if capturing(event.withs):
                 self.blocks.add(function.id)
                 target = self.types.callee(event.a[1], function.owner)
@@ -74,7 +81,8 @@ class Regions:
     @property
     def asking(self) -> set[str]:
         """Functions that have others captured: views they store in an object (metadata, a batch) are what the graph reads."""
-        return {function.id for askers in self.captured.values() for function, _ in askers} - set(self.captured)
+        askers = {function.id for functions in self.captured.values() for function, _ in functions}
+        return (askers | self.at_capture) - set(self.captured)
 
     def _add(self, target: str, function: FunctionDef, line: int) -> None:
         self.captured.setdefault(target, []).append((function, line))
@@ -102,6 +110,12 @@ class Regions:
             if (func[0] == "attr" and func[2] == "partial") or func[:2] == ("global", "partial"):
                 return self._functions(expr[2][0], function) if expr[2] else []
         return []
+
+
+def _says_capturing(guard: Expr) -> bool:
+    """A flag that says that a graph is being captured: `in_capture`, `for_cudagraph_capture`."""
+    name = guard[1] if guard[0] in ("let", "local") else guard[2] if guard[0] in ("param", "attr") else ""
+    return isinstance(name, str) and _CAPTURE_FLAG.fullmatch(name) is not None
 
 
 def capturing(withs: tuple[Expr, ...]) -> bool:

@@ -206,18 +206,15 @@ class Timelines:
         for function_id in self.regions.captured:
             found.extend(access for access in self._accesses_of(function_id) if access.effect.kind == "read")
         for function_id in sorted(self.regions.asking):
-            found.extend(
-                access
-                for access in self._accesses_of(function_id)
-                if access.effect.kind == "read" and access.effect.site.function == function_id and access.effect.how.startswith("stored")
-            )
+            found.extend(access for access in self._own_reads(function_id) if access.effect.how.startswith(("stored", "kept")))
         for function_id in sorted(self.regions.blocks - set(self.regions.captured)):
-            found.extend(
-                access
-                for access in self._accesses_of(function_id)
-                if access.effect.kind == "read" and access.effect.site.function == function_id and capturing(access.effect.withs)
-            )
+            found.extend(access for access in self._own_reads(function_id) if capturing(access.effect.withs))
         return found
+
+    def _own_reads(self, function_id: str) -> Iterator[Access]:
+        for access in self._accesses_of(function_id):
+            if access.effect.kind == "read" and access.effect.site.function == function_id:
+                yield access
 
     def _accesses_of(self, function_id: str) -> Iterator[Access]:
         function = self.index.functions[function_id]

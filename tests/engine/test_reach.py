@@ -214,3 +214,47 @@ def test_what_a_dummy_batch_fills_pads_no_real_one(check):
     assert check({"vllm/runner.py": MASK}).reported == []
     broken = MASK.replace("        mask[num_tokens_unpadded:].fill_(True)\n", "")
     assert check({"vllm/runner.py": broken}).reported == [("GL301", "is_padding", "mask[:num_tokens_unpadded].fill_(False)")]
+
+
+HOOKS = '''
+import torch
+
+
+class ForwardBatch:
+    out_cache_loc: torch.Tensor
+
+
+class Metadata:
+    swa_out_cache_loc: torch.Tensor
+
+
+class Backend:
+    def init_cuda_graph_state(self, max_num_tokens, device):
+        self.swa_out_cache_loc = torch.zeros(max_num_tokens, dtype=torch.int64, device=device)
+
+    def build_metadata(self, bs, num_tokens):
+        metadata = Metadata()
+        metadata.swa_out_cache_loc = self.swa_out_cache_loc[:num_tokens]
+        return metadata
+
+    def prepare(self, forward_batch: ForwardBatch, bs, in_capture=False):
+        if in_capture:
+            self.build_metadata(bs, forward_batch.positions.numel())
+        self.write(forward_batch)
+
+    def write(self, forward_batch: ForwardBatch):
+        n = forward_batch.out_cache_loc.shape[0]
+        self.swa_out_cache_loc[n:].zero_()
+        self.swa_out_cache_loc[:n].copy_(self.translate(forward_batch.out_cache_loc))
+'''
+
+
+def test_what_is_put_in_place_only_while_a_graph_is_captured_is_read_by_it(check):
+    path = "sglang/backend.py"
+    assert check({path: HOOKS}).reported == []
+    broken = HOOKS.replace("        self.swa_out_cache_loc[n:].zero_()\n", "")
+    assert check({path: broken}).reported == [
+        ("GL301", "swa_out_cache_loc", "self.swa_out_cache_loc[:n].copy_(self.translate(forward_batch.out_cache_loc))"),
+    ]
+    always = broken.replace("        if in_capture:\n            self.build", "        self.build")
+    assert check({path: always}).reported == [], "what every step puts in place has the step's own count"
