@@ -162,8 +162,11 @@ def versions_for(deployment: Deployment, options: Options) -> tuple[list[Version
     if deployment.version is not None:
         return [parse_version(deployment.version)], f"version {deployment.version} from {deployment.version_source}"
     if deployment.minimum is not None:
-        low = parse_version(deployment.minimum)
         newest = bundled_versions()[-1]
+        try:
+            low = parse_version(deployment.minimum)
+        except ValueError:  # `nightly`, `main`: newer than every release
+            return [newest], f"{deployment.version_source}: answered for {newest}"
         return ([newest] if low >= newest else [newest, low]), deployment.version_source
     why = f" ({deployment.version_source})" if deployment.version_source else ""
     return [parse_version(v) for v in RECENT], f"no version stated{why}: answered for {', '.join(RECENT)}; give --vllm-version"

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from graphlint.config.tables import bundled_versions
+
 
 @pytest.mark.parametrize(
     ("path", "text", "line"),
@@ -104,3 +106,21 @@ def test_a_continuation_that_does_not_continue(check):
 @pytest.mark.parametrize("version", ["0.10.1", "0.12.0", "0.19.1", "0.33.0"])
 def test_nothing_crashes(check, text: str, version: str):
     assert check(text, version=version).errors == []
+
+
+def test_a_recipe_for_what_is_not_released_yet_is_answered_for_the_newest_release(check):
+    """vLLM's own recipes say `min_vllm_version: "nightly"` for models of the next release."""
+    text = "model:\n  model_id: org/m\n  min_vllm_version: nightly\n  base_args: ['--max-num-seqs', '4']\nvariants:\n  default: {precision: bf16}\n"
+    result = check(text, path="recipe.yaml", version=None)
+    assert not result.errors
+    (answer,) = result.checked
+    assert [str(one.version) for one in answer.resolved] == [str(bundled_versions()[-1])]
+
+
+def test_values_that_no_configuration_can_hold_are_not_known(check):
+    """Documentation shows `...` where a reader puts something."""
+    text = "from vllm import LLM\n\nllm = LLM('org/m', compilation_config={'mode': ...}, max_num_seqs=4, kv_cache_dtype=b'fp8')\n"
+    result = check(text, path="serve.py", version="0.25.1")
+    assert not result.errors
+    (answer,) = result.checked
+    assert answer.resolved[0].merged.values["max_num_seqs"].value == 4

@@ -139,7 +139,8 @@ class _Reader(ast.NodeVisitor):
     def _value(self, node: ast.expr, depth: int = 4) -> Any:
         """A literal's value; names that are assigned once to a literal are followed, everything else is symbolic."""
         if isinstance(node, ast.Constant):
-            return node.value
+            plain = node.value is None or isinstance(node.value, (bool, int, float, str))
+            return node.value if plain else Symbol(unknown(ast.unparse(node)))  # `...`, bytes, complex numbers
         if isinstance(node, ast.Dict):
             out: dict[Any, Any] = {}
             for key, value in zip(node.keys, node.values, strict=True):
