@@ -131,7 +131,7 @@ def run_check(
     findings = [finding for finding in findings if finding.path not in elsewhere]
     configured = 0
     if options.deployments and not given:
-        deployed, unread, configured = deployment_findings(paths, wanted)
+        deployed, unread, configured = deployment_findings(paths, wanted, cache=options.cache)
         findings.extend(deployed)
         errors.extend(unread)
 

@@ -33,3 +33,22 @@ def test_a_comment_silences_a_deployment(tree, graphlint):
 def test_a_script_without_a_server_is_not_opened_as_one(tree, graphlint):
     tree({"engine/__init__.py": "", "engine/run.sh": "#!/bin/bash\necho vllm\n"})
     assert graphlint("check", "engine").returncode == 0
+
+
+def test_what_is_kept_from_the_last_run_is_what_a_new_run_says(tree, graphlint):
+    """The second run takes the outcome from the cache; a file that changes, or that another one names, is judged anew."""
+    env = {"GRAPHLINT_CACHE_DIR": "cache"}
+    named = "#!/bin/bash\nvllm serve some/model --config serve.yaml\n"
+    tree({"engine/run.sh": SCRIPT, "engine/named.sh": named, "engine/serve.yaml": "enforce-eager: true\n"})
+
+    def found(*options):
+        result = graphlint("check", "engine", "--output-format", "concise", *options, env=env)
+        return sorted(line.split(" ")[0] for line in result.stdout.splitlines() if "[GL" in line)
+
+    first = found()
+    assert any("run.sh:2" in place for place in first)
+    assert found() == first == found("--no-cache")
+    tree({"engine/serve.yaml": "enforce-eager: true\ncompilation-config:\n  cudagraph_mode: FULL\n"})
+    assert found() == found("--no-cache")
+    tree({"engine/run.sh": SCRIPT.replace(" --enforce-eager", "")})
+    assert not any("run.sh" in place for place in found())
