@@ -30,6 +30,7 @@ else:
     Project = object  # rules name it in annotations only; the engine need not load for `graphlint rule`
 
 __all__ = [
+    "BUFFER_TOKENS",
     "Confidence",
     "Edit",
     "Example",
@@ -54,6 +55,22 @@ __all__ = [
     "symbol_of",
     "who_reads",
 ]
+
+#: what code has that writes, reads or hands on the buffers of a batch: the tokens of every rule that follows them
+BUFFER_TOKENS = (
+    b"triton.jit",
+    b"num_reqs",
+    b"raw_bs",
+    b"raw_num_token",
+    b"req_pool_indices",
+    b"out_cache_loc",
+    b"query_start_loc",
+    b"num_tokens_padded",
+    b"num_scheduled_tokens",
+    b"cudagraph",
+    b"cuda_graph",
+    b"CUDAGraph",
+)
 
 
 class Example(msgspec.Struct, frozen=True):

@@ -11,8 +11,8 @@ from graphlint.facts.kernels import KernelSource, Span
 
 #: compilers whose `jit` is not Triton's
 _OTHERS = frozenset({"numba", "nb", "jax", "torch", "cute", "cutlass", "ti", "taichi", "tilelang", "T"})
-#: functions of these modules keep no pointer for later
-_LANGUAGE = frozenset({"tl", "triton", "language", "libdevice", "tldevice", "math", "range"})
+#: modules of the language: what their functions are given is stored to by none but `store` and the atomics
+_LANGUAGE = frozenset({"tl", "triton", "language", "libdevice", "tldevice", "math"})
 _BUILTIN = frozenset({"range", "min", "max", "len", "int", "float", "abs", "print", "isinstance"})
 
 

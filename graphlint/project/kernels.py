@@ -114,7 +114,7 @@ def _models(text: str, wanted: tuple[str, ...]) -> list[KernelModel]:
     """Models of some kernels of a text; the other kernels in it are their helpers."""
     found = kernels_in(ast.parse(text))
     helpers = {name.rsplit(".", 1)[-1]: node for name, node in found}
-    nodes = dict(reversed(found))  # of two definitions of a name, the first: that is the one the facts list first
+    nodes = dict(found)  # of two definitions of a name the last, as in the index
     lines = split_lines(text)
     return [build(nodes[name], name, lines, helpers) for name in wanted]
 

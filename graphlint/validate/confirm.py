@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from graphlint.facts.jit import is_kernel
 from graphlint.finding import Edit, Finding
 from graphlint.validate import launch as launches
 from graphlint.validate import plan, sanitizer, uses
 from graphlint.validate.case import Case, Schedule, Step
-from graphlint.validate.extract import Kernel, Sources, Unsupported, extract, is_jit
+from graphlint.validate.extract import Kernel, Sources, Unsupported, extract
 from graphlint.validate.sandbox import Limits, Outcome, run
 from graphlint.validate.scenarios import available, evidence_of, run_scenario
 from graphlint.validate.verdict import Observation, Verdict, settle, unsupported
@@ -274,7 +275,7 @@ def kernel_of(finding: Finding, read: Sources) -> str:
         tree = ast.parse(text)
     except SyntaxError as error:
         raise Unsupported(f"needs {finding.path} to parse (line {error.lineno})") from error
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and is_jit(node)]
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and is_kernel(node)]
     around = [node for node in functions if node.lineno <= finding.line <= (node.end_lineno or node.lineno)]
     if around:
         return max(around, key=lambda node: node.lineno).name

@@ -14,6 +14,8 @@ from pathlib import PurePosixPath
 
 import msgspec
 
+from graphlint.facts.jit import is_kernel
+
 #: given a path inside the checkout, its text, or None when there is no such file
 Sources = Callable[[str], "str | None"]
 
@@ -103,11 +105,6 @@ class _File:
         raise Unsupported(f"needs a kernel {short} in {self.path}")
 
 
-def is_jit(node: ast.FunctionDef) -> bool:
-    """Decorated with something called jit."""
-    return any("jit" in ast.unparse(decorator) for decorator in node.decorator_list)
-
-
 def _free_names(node: ast.FunctionDef) -> list[str]:
     """Names a function loads and does not bind, in order, decorators and annotations of Triton left out."""
     bound = {argument.arg for argument in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]}
@@ -183,7 +180,7 @@ class _Extractor:
 
     def _function(self, name: str, file: _File, needed_by: str, depth: int) -> None:
         node = file.functions[name]
-        if not is_jit(node):
+        if not is_kernel(node):
             raise Unsupported(f"needs {name}, a plain Python function (used by {needed_by} in {file.path})")
         self.helpers.append(name)
         self.function(node, file, depth)
@@ -297,7 +294,7 @@ def extract(path: str, kernel: str, sources: Sources) -> Kernel:
     if file is None:
         raise Unsupported(f"needs the file {path}")
     node = file.find(kernel)
-    if not is_jit(node):
+    if not is_kernel(node):
         raise Unsupported(f"needs {kernel} to be a Triton kernel; it has no jit decorator")
     worker.function(node, file)
     arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]

@@ -39,6 +39,7 @@ from collections.abc import Iterator
 from textwrap import dedent, indent
 
 from graphlint.api import (
+    BUFFER_TOKENS,
     Example,
     Finding,
     Project,
@@ -137,20 +138,7 @@ RULE = Rule(
     summary="host code writes the live prefix of a persistent buffer and a reader uses a larger bound",
     severity="error",
     since="0.1.0",
-    tokens=(
-        b"triton.jit",
-        b"num_reqs",
-        b"raw_bs",
-        b"raw_num_token",
-        b"req_pool_indices",
-        b"out_cache_loc",
-        b"query_start_loc",
-        b"num_tokens_padded",
-        b"num_scheduled_tokens",
-        b"cudagraph",
-        b"cuda_graph",
-        b"CUDAGraph",
-    ),
+    tokens=BUFFER_TOKENS,
     check=check,
     references=("vllm-project/vllm#47066", "sgl-project/sglang#10892"),
     bad=(

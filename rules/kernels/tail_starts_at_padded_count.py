@@ -39,6 +39,7 @@ from collections.abc import Iterator
 from textwrap import dedent, indent
 
 from graphlint.api import (
+    BUFFER_TOKENS,
     Example,
     Finding,
     Project,
@@ -144,7 +145,7 @@ RULE = Rule(
     summary="the tail fill starts at a padded bound, so lanes between live and padded stay stale",
     severity="error",
     since="0.1.0",
-    tokens=(b"triton.jit", b"num_reqs", b"raw_bs", b"raw_num_token", b"num_tokens_padded", b"num_scheduled_tokens", b"cudagraph", b"cuda_graph", b"CUDAGraph"),
+    tokens=BUFFER_TOKENS,
     check=check,
     references=("vllm-project/vllm#36580",),
     bad=(

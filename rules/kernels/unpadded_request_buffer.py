@@ -50,6 +50,7 @@ from collections.abc import Iterator
 from textwrap import dedent
 
 from graphlint.api import (
+    BUFFER_TOKENS,
     Example,
     Finding,
     Project,
@@ -156,20 +157,7 @@ RULE = Rule(
     summary="a kernel writes a persistent buffer for live lanes only while a padded or captured reader sees more",
     severity="error",
     since="0.1.0",
-    tokens=(
-        b"triton.jit",
-        b"num_reqs",
-        b"raw_bs",
-        b"raw_num_token",
-        b"req_pool_indices",
-        b"out_cache_loc",
-        b"query_start_loc",
-        b"num_tokens_padded",
-        b"num_scheduled_tokens",
-        b"cudagraph",
-        b"cuda_graph",
-        b"CUDAGraph",
-    ),
+    tokens=BUFFER_TOKENS,
     check=check,
     references=("vllm-project/vllm#39773", "sgl-project/sglang#22958"),
     bad=(

@@ -35,6 +35,19 @@ def test_a_script_without_a_server_is_not_opened_as_one(tree, graphlint):
     assert graphlint("check", "engine").returncode == 0
 
 
+def test_a_file_that_has_not_changed_is_not_judged_again(tree, graphlint, monkeypatch):
+    env = {"GRAPHLINT_CACHE_DIR": "cache"}
+    tree({"engine/run.sh": SCRIPT})
+    first = graphlint("check", "engine", "--output-format", "concise", env=env).stdout
+
+    def never(*_):
+        raise AssertionError("judged again")
+
+    monkeypatch.setattr("graphlint.config.check.check_files", never)
+    again = graphlint("check", "engine", "--output-format", "concise", env=env).stdout
+    assert [line for line in again.splitlines() if "[GL" in line] == [line for line in first.splitlines() if "[GL611]" in line] != []
+
+
 def test_what_is_kept_from_the_last_run_is_what_a_new_run_says(tree, graphlint):
     """The second run takes the outcome from the cache; a file that changes, or that another one names, is judged anew."""
     env = {"GRAPHLINT_CACHE_DIR": "cache"}

@@ -72,6 +72,8 @@ def test_names_that_a_module_without_interest_hands_on(check):
         ),
     }
     assert check(files).reported == [("GL201", "state_indices", "tl.store(out_ptr + lane, tl.load(source_ptr + lane))")]
+    foreign = {**files, "engine/runner.py": files["engine/runner.py"].replace("engine.bridge", "elsewhere.bridge")}
+    assert check(foreign).reported == [], "another package's function of that name"
     twice = {**files, "engine/more.py": KERNELS.replace("_stage_kernel", "_other_kernel")}
     assert check(twice).reported == [], "two functions of that name: it is not known which one is meant"
 
@@ -155,35 +157,35 @@ import torch
 
 
 class InputBatch:
-    num_reqs: int
+    num_tokens: int
 
 
 class Runner:
     def __init__(self, config, device):
-        self.state_indices = torch.zeros(config.max_num_seqs, dtype=torch.int32, device=device)
+        self.positions = torch.zeros(config.max_num_tokens, dtype=torch.int32, device=device)
 
     def gather(self, output) -> tuple["InputBatch | None", int]:
         return self.sort(output)
 
-    def stage(self, count, batch):
-        self.state_indices[:count].copy_(batch.state_indices)
-
-    def execute_model(self, output, num_reqs_padded):
+    def execute_model(self, output, num_tokens_padded):
         batch, rest = self.gather(output)
-        self.stage(batch.num_reqs, batch)
-        self.model(self.state_indices[:num_reqs_padded])
-
-    def _dummy_run(self, output, num_reqs_padded):
-        self.execute_model(output, num_reqs_padded)
+        self.positions[: batch.num_tokens].copy_(output.positions)
+        self.model(self.positions[:num_tokens_padded])
 '''
 
 
-def test_a_step_that_a_dummy_batch_runs_too_and_types_in_quotes(check):
-    """`tuple["InputBatch | None", int]` says what is unpacked; and what only `_dummy_run` calls here is a real step all the same."""
-    stale = ("GL301", "state_indices", "self.state_indices[:count].copy_(batch.state_indices)")
+def test_types_in_quotes_inside_an_annotation(check):
+    """`num_tokens` may be live or padded; that of an `InputBatch` is live, and `tuple["InputBatch | None", int]` says that it is one."""
+    stale = ("GL301", "positions", "self.positions[: batch.num_tokens].copy_(output.positions)")
     assert check({"vllm/runner.py": QUOTED}).reported == [stale]
-    padded = QUOTED.replace("        self.model(", "        self.state_indices[batch.num_reqs :].fill_(-1)\n        self.model(")
+    padded = QUOTED.replace("        self.model(", "        self.positions[batch.num_tokens :].fill_(0)\n        self.model(")
     assert check({"vllm/runner.py": padded}).reported == []
+
+
+def test_a_step_that_only_a_dummy_batch_is_seen_to_run(check):
+    """The dummy batch is padded from the start; real ones come from outside the tree."""
+    dummy = "\n    def _dummy_run(self, batch, num_reqs_padded):\n        self.execute_model(batch, num_reqs_padded, num_reqs_padded)\n"
+    assert check({"vllm/runner.py": RUNNER + dummy}).reported == [STALE]
 
 
 MASK = '''
